@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ProjectConfig(AppConfig):
+    name = "tests.project"
+    label = "project"

@@ -1,0 +1,15 @@
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext_lazy as _
+
+
+class TinystoreConfig(AppConfig):
+    name = "tinystore_django"
+    verbose_name = _("Job queues")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Imports each installed app's `jobs` module, so that every process knows every queue."""
+        from . import checks  # noqa: F401  registers the checks
+
+        autodiscover_modules("jobs")

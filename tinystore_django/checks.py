@@ -1,0 +1,70 @@
+"""What a wrong installation is told by `manage.py check`. None of it touches a database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.core.checks import CheckMessage, Error, Warning, register
+from django.db import connections
+
+from . import conf
+from .databases import VENDORS
+from .errors import InvalidError
+from .registry import declared
+
+NOT_DURABLE = re.compile(r"pragma\s+synchronous\s*=\s*(off|normal|0|1)\b", re.IGNORECASE)
+OLDEST_SQLITE = (3, 35)  # the first with RETURNING
+
+
+@register()
+def check_settings(**kwargs: Any) -> list[CheckMessage]:
+    """E001: TINYSTORE holds a setting that there is not, or that cannot be."""
+    readers: list[Callable[[], object]] = [_check_names, conf.lease, conf.poll, conf.grace, conf.notify]
+    return [Error(problem, id="tinystore.E001") for problem in dict.fromkeys(filter(None, map(_problem, readers)))]
+
+
+@register()
+def check_databases(**kwargs: Any) -> list[CheckMessage]:
+    """E002, E003: a database that cannot hold a queue. W001: a commit there may be lost with the machine's power."""
+    aliases = sorted({declaration.alias for declaration in declared()})
+    return [message for alias in aliases for message in _check_database(alias)]
+
+
+def _check_names() -> None:
+    if unknown := set(conf.chosen()) - set(conf.DEFAULTS):
+        raise InvalidError(f"TINYSTORE {sorted(unknown)!r}: the settings are {', '.join(conf.DEFAULTS)}")
+
+
+def _problem(read: Callable[[], object]) -> str | None:
+    try:
+        read()
+    except InvalidError as error:
+        return str(error)
+    return None
+
+
+def _check_database(alias: str) -> list[CheckMessage]:
+    if alias not in connections:
+        return [Error(f"a queue is in database {alias!r}, which DATABASES does not name", id="tinystore.E002")]
+    vendor = connections[alias].vendor
+    if vendor not in VENDORS:
+        hint = f"use {' or '.join(VENDORS)}, or name another alias: Store(using=...)"
+        return [Error(f"a queue is in database {alias!r}, which is {vendor}", hint, id="tinystore.E002")]
+    return _check_sqlite(alias) if vendor == "sqlite" else []
+
+
+def _check_sqlite(alias: str) -> list[CheckMessage]:
+    import sqlite3
+
+    messages: list[CheckMessage] = []
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        hint = "use a Python with SQLite 3.35 or later"
+        messages.append(Error(f"SQLite {sqlite3.sqlite_version} is too old", hint, id="tinystore.E003"))
+    commands = str(connections[alias].settings_dict["OPTIONS"].get("init_command", ""))
+    if NOT_DURABLE.search(commands):
+        hint = "leave synchronous out of init_command, or set it to FULL or EXTRA"
+        text = f"database {alias!r}: a job added just before the machine loses its power may be lost"
+        messages.append(Warning(text, hint, id="tinystore.W001"))
+    return messages

@@ -1,0 +1,62 @@
+"""The settings, each read here with its default.
+
+    TINYSTORE = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True}
+
+All are optional. They are read at each use, so that `override_settings` works in tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from .errors import InvalidError
+from .timing.durations import duration
+
+DEFAULTS: dict[str, Any] = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True}
+
+
+def lease() -> int:
+    """How long a worker may be silent before its jobs are taken back, in microseconds."""
+    return _span("LEASE")
+
+
+def poll() -> int:
+    """The longest a worker sleeps before it looks for due jobs, in microseconds."""
+    return _span("POLL")
+
+
+def grace() -> int:
+    """How long a stopping worker waits for its handlers, in microseconds; may be 0."""
+    return duration(given("GRACE"), "TINYSTORE['GRACE']")
+
+
+def notify() -> bool:
+    """Whether PostgreSQL's LISTEN and NOTIFY are used."""
+    answer = given("NOTIFY")
+    if not isinstance(answer, bool):
+        raise InvalidError(f"TINYSTORE['NOTIFY'] {answer!r}: write True or False")
+    return answer
+
+
+def given(name: str) -> Any:
+    """What the project set, or the default."""
+    return chosen().get(name, DEFAULTS[name])
+
+
+def chosen() -> dict[str, Any]:
+    """The project's own TINYSTORE, which may name some of the settings only."""
+    answer = getattr(settings, "TINYSTORE", {})
+    if not isinstance(answer, dict):
+        raise InvalidError(f'TINYSTORE {answer!r}: write a dictionary, such as {{"LEASE": "30s"}}')
+    return answer
+
+
+def _span(name: str) -> int:
+    span = duration(given(name), f"TINYSTORE[{name!r}]")
+    if span == 0:
+        raise InvalidError(
+            f"TINYSTORE[{name!r}] {given(name)!r}: must be longer than nothing, such as {DEFAULTS[name]!r}"
+        )
+    return span

@@ -1,0 +1,140 @@
+"""What the store asks of a database that the ORM cannot say for all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.expressions import BaseExpression
+
+from ..timing import clock
+from .listening import Listener
+from .rows import Claimed, Fence, Held, NewJob, Renewal, Settled
+
+Rows = list[tuple[Any, ...]]
+
+
+class Database(ABC):
+    """One alias. It holds no connection of its own: each thread has Django's."""
+
+    vendor: ClassVar[str]
+    NOW: ClassVar[str]
+    REST: ClassVar[float] = 0.0  # seconds between two rounds of a worker
+    AT: ClassVar[str] = "coalesce(%(at)s, {now} + %(delay)s)"
+
+    # on conflict: the ORM's ignore_conflicts does not say whether the row was added.
+    INSERT = """
+        insert into tinystore_django_job (queue, key, value, "group", repeat, at, due)
+        values (%(queue)s, %(key)s, %(value)s, %(group)s, %(repeat)s, {at}, {at})
+        on conflict do nothing returning id
+    """
+
+    # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do.
+    RENEW = """
+        update tinystore_django_lease set expires_at = {now} + %(span)s where id = %(lease)s
+        returning {now},
+          (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
+          exists (select 1 from tinystore_django_job job where state = 1
+            and not exists (select 1 from tinystore_django_lease held where held.id = job.lease)),
+          exists (select 1 from tinystore_django_job where kept_until <= {now})
+    """
+
+    def __init__(self, alias: str) -> None:
+        self.alias = alias
+
+    @property
+    def connection(self) -> BaseDatabaseWrapper:
+        """This thread's connection."""
+        return connections[self.alias]
+
+    def in_transaction(self) -> bool:
+        """Whether this thread has a transaction open on it, or manages them by hand."""
+        return self.connection.in_atomic_block or not self.connection.get_autocommit()
+
+    def insert(self, new: NewJob) -> int | None:
+        """Adds a job unless its id is taken; its primary key, or None."""
+        added = self.run(self.INSERT, asdict(new))
+        return added[0][0] if added else None
+
+    def renew(self, lease: int, span: int) -> Renewal | None:
+        """Makes a lease last `span` from now; None if it is no longer there."""
+        renewed = self.run(self.RENEW, {"lease": lease, "span": span})
+        return Renewal(*renewed[0][:2], *map(bool, renewed[0][2:])) if renewed else None
+
+    @abstractmethod
+    def now(self) -> int:
+        """The time by the database's clock, or the test clock's when one is set."""
+
+    @abstractmethod
+    def now_expression(self) -> BaseExpression:
+        """`now` inside a query of the ORM."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A transaction for reading and then writing: the one already open, or a new one."""
+
+    @abstractmethod
+    def worker_transaction(self) -> AbstractContextManager[Any]:
+        """The same for a worker's round, on a connection of its own, READ COMMITTED whatever the project's are."""
+
+    @abstractmethod
+    def claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
+        """Marks as running up to `wanted[queue]` due jobs of each queue, the earliest first."""
+
+    @abstractmethod
+    def remove(self, runs: Sequence[Fence]) -> set[Fence]:
+        """Deletes the jobs of these runs, but for those with one run more to come; the runs it settled so."""
+
+    @abstractmethod
+    def settle(self, rows: Sequence[Settled]) -> set[Fence]:
+        """Writes the rows whose run is still this one and that nobody changed since; the runs it settled so."""
+
+    @abstractmethod
+    def clear(self, most: int) -> int:
+        """Deletes up to `most` rows past their keep; how many it deleted."""
+
+    @abstractmethod
+    def tell(self, queue: str) -> None:
+        """Wakes the listeners of every process, if the database can."""
+
+    @abstractmethod
+    def listener(self, notify: bool) -> Listener | None:
+        """A new source of notices; None where there is none, and a poll must do."""
+
+    @abstractmethod
+    def woken(self, notify: bool) -> str:
+        """How a worker is woken, in words that another adverb may follow; empty where only a poll wakes it."""
+
+    @abstractmethod
+    def is_clean(self) -> bool:
+        """Whether this thread's connection, which a handler has just used, is alive and outside any transaction."""
+
+    @abstractmethod
+    def is_alive(self) -> bool:
+        """Whether this thread's connection, idle for a while, can be used: cheap where nothing is wrong."""
+
+    def run(self, sql: str, parameters: dict[str, Any] | None = None) -> Rows:
+        """Runs one statement, with {now} and {at} put in, and gives its rows."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(self.timed(sql), {**(parameters or {}), "now": clock.now()})
+            return cursor.fetchall() if cursor.description else []
+
+    def timed(self, sql: str) -> str:
+        now = "%(now)s" if clock.frozen() is not None else self.NOW
+        return sql.replace("{at}", self.AT).replace("{now}", now)
+
+
+def held(lease: int, rows: Iterable[tuple[Any, ...]]) -> list[Held]:
+    """The claimed rows (id, run, queue, key, value, due, attempt, group, repeat, started_at) as values."""
+    return [Held(row[0], row[1], lease, *row[2:]) for row in rows]
+
+
+def parameters(row: Settled) -> dict[str, Any]:
+    """A settled row as the parameters of its statement."""
+    job, run, lease = row.fence
+    return {**asdict(row), "id": job, "run": run, "lease": lease}

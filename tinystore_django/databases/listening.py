@@ -1,0 +1,91 @@
+"""How a worker hears that something was added, without asking."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+# A name no queue can have: something was added, to whichever queue.
+ANY = ""
+
+
+class Listener(ABC):
+    """One source of notices. It is used by one thread, and closed by it."""
+
+    how: ClassVar[str]
+
+    @abstractmethod
+    def wait(self, seconds: float) -> set[str]:
+        """The queues that were added to, as soon as there are any; none after `seconds`.
+
+        Raises:
+            OSError or the driver's error: it hears nothing any more, and another must take its place.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go of what it holds."""
+
+
+class FileListener(Listener):
+    """Looks at the times and sizes of a SQLite database's files: a few microseconds, and no query."""
+
+    how = "by changes of the database's file"
+    LOOK = 0.02  # seconds
+
+    def __init__(self, file: str) -> None:
+        self.files = [Path(file), Path(f"{file}-wal")]
+        self.seen = self._look()
+
+    def wait(self, seconds: float) -> set[str]:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(self.LOOK)
+            if (now := self._look()) != self.seen:
+                self.seen = now
+                return {ANY}
+        return set()
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _look(self) -> list[tuple[int, int]]:
+        return [_signature(file) for file in self.files]
+
+
+def _signature(file: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(file)
+    except FileNotFoundError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+class NotifyListener(Listener):
+    """A connection of its own that LISTENs."""
+
+    how = "by LISTEN/NOTIFY"
+    CHANNEL = "tinystore"
+    LISTEN = f"listen {CHANNEL}"
+    # A server that vanished without a word is noticed within half a minute.
+    KEEPALIVE = {
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "connect_timeout": 10,
+    }
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        import psycopg
+
+        self.connection = psycopg.connect(**{**self.KEEPALIVE, **parameters}, autocommit=True)
+        self.connection.execute(self.LISTEN)
+
+    def wait(self, seconds: float) -> set[str]:
+        return {notice.payload for notice in self.connection.notifies(timeout=seconds, stop_after=1)}
+
+    def close(self) -> None:
+        self.connection.close()

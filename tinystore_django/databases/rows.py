@@ -1,0 +1,96 @@
+"""What goes to the database and what comes back from it, as frozen values. Times are microseconds since 1970."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# A run of a job: its primary key, the run's number and the lease it was claimed under. A settle, a step or a report
+# of progress takes effect only while the row still says all three.
+Fence = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """A job to insert. Its time is `at`, or `delay` from the database's now."""
+
+    queue: str
+    value: str
+    key: str | None = None
+    at: int | None = None
+    delay: int = 0
+    group: str | None = None
+    repeat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job a worker holds, until its lease ends."""
+
+    id: int
+    run: int
+    lease: int
+    queue: str
+    key: str | None
+    value: str
+    at: int  # when it was due: what the handler sees as run.at
+    attempt: int
+    group: str | None
+    repeat: str | None
+    started_at: int
+
+    @property
+    def fence(self) -> Fence:
+        return (self.id, self.run, self.lease)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a claim took, in the order to start it, and when the next job falls due (None: none is known)."""
+
+    now: int
+    held: list[Held] = field(default_factory=list)
+    next_due: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What others wrote on a running job's row, as its settle saw it: a settle of anything else takes no effect."""
+
+    next_at: int | None = None
+    next_group: str | None = None
+    repeat: str | None = None
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A job's row after a run. None for `at`, and for `error` with `keep_error`, leaves what is there."""
+
+    fence: Fence
+    seen_next: int | None
+    seen_repeat: str | None
+    state: int
+    attempt: int
+    at: int | None
+    due: int
+    group: str | None
+    error: str | None = None
+    traceback: str | None = None
+    keep_error: bool = False
+    released: bool = False
+    ended_at: int | None = None
+    until: int | None = None
+    kept_until: int | None = None
+    last_started_at: int | None = None
+    last_ended_at: int | None = None
+    drops_steps: bool = False  # not a column: its steps go with this settle
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a renewed lease learned on the way."""
+
+    now: int
+    next_expiry: int | None  # of the other workers' leases
+    orphans: bool  # running jobs whose lease is gone
+    clearable: bool  # rows past their keep

@@ -1,0 +1,141 @@
+"""The queue's SQL on SQLite, whose single writer makes every count exact. Why it is as it is: docs/architecture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from sqlite3 import ProgrammingError
+from typing import Any
+
+from django.db import transaction
+from django.db.models import BigIntegerField, Value
+from django.db.models.expressions import BaseExpression
+
+from ..timing import clock
+from .base import Database, Rows, held, parameters
+from .listening import FileListener, Listener
+from .rows import Claimed, Fence, Settled
+
+
+class SQLite(Database):
+    vendor = "sqlite"
+    NOW = "%(now)s"
+    # The lock goes to whoever asks at the right moment: a worker that never rests starves everybody else.
+    REST = 0.002
+
+    # The first due time of each queue: an idle worker's only question.
+    HEADS = """
+        select known.value,
+          (select at from tinystore_django_job where queue = known.value and state = 0 order by at, id limit 1)
+        from json_each(%(queues)s) known
+    """
+
+    CLAIM = """
+        update tinystore_django_job
+        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {now}
+        where id in (select id from tinystore_django_job where queue = %(queue)s and state = 0 and at <= {now}
+          order by at, id limit %(free)s)
+        returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
+    """
+
+    NEXT_DUE = """
+        select min(at) from (
+          select (select at from tinystore_django_job where queue = known.value and state = 0 and at > {now}
+            order by at limit 1) as at from json_each(%(queues)s) known)
+    """
+
+    REMOVE = """
+        delete from tinystore_django_job
+        where id = %(id)s and run = %(run)s and lease = %(lease)s and (next_at is null or cancelled) returning id
+    """
+
+    SETTLE = """
+        update tinystore_django_job set state = %(state)s, attempt = %(attempt)s,
+          at = coalesce(%(at)s, at), due = %(due)s, "group" = %(group)s,
+          error = case when %(keep_error)s then error else %(error)s end,
+          traceback = case when %(keep_error)s then traceback else %(traceback)s end,
+          released = %(released)s, ended_at = %(ended_at)s, until = %(until)s, kept_until = %(kept_until)s,
+          last_started_at = coalesce(%(last_started_at)s, last_started_at),
+          last_ended_at = coalesce(%(last_ended_at)s, last_ended_at),
+          lease = null, started_at = null, progress = null, next_at = null, next_group = null
+        where id = %(id)s and run = %(run)s and lease = %(lease)s
+          and next_at is %(seen_next)s and repeat is %(seen_repeat)s and not cancelled
+        returning id
+    """
+
+    CLEAR = """
+        delete from tinystore_django_job where id in (
+          select id from tinystore_django_job where kept_until <= {now} order by kept_until limit %(most)s)
+        returning id
+    """
+
+    def now(self) -> int:
+        return clock.now()
+
+    def now_expression(self) -> BaseExpression:
+        return Value(clock.now(), output_field=BigIntegerField())
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self.in_transaction():
+            yield
+            return
+        connection: Any = self.connection
+        connection.ensure_connection()
+        # A transaction that reads and then writes fails at once when another wrote in between, however long the
+        # timeout: the lock is taken before the first read, whatever mode the project's own transactions have.
+        chosen, connection.transaction_mode = connection.transaction_mode, "IMMEDIATE"
+        try:
+            with transaction.atomic(using=self.alias):
+                yield
+        finally:
+            connection.transaction_mode = chosen
+
+    def worker_transaction(self) -> AbstractContextManager[Any]:
+        return self.transaction()
+
+    def claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
+        queues = json.dumps(list(wanted))
+        heads = {queue: at for queue, at in self.run(self.HEADS, {"queues": queues}) if at is not None}
+        now = clock.now()
+        due = [queue for queue, at in heads.items() if at <= now and wanted[queue] > 0]
+        if not due:
+            return Claimed(now, next_due=min((at for at in heads.values() if at > now), default=None))
+        with self.worker_transaction():
+            rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue])]
+            next_due = self.run(self.NEXT_DUE, {"queues": queues})[0][0]
+        taken = sorted(rows, key=lambda row: (row[-1], row[0]))
+        return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due)
+
+    def _claim_queue(self, lease: int, queue: str, free: int) -> Rows:
+        return self.run(self.CLAIM, {"lease": lease, "queue": queue, "free": free})
+
+    def remove(self, runs: Sequence[Fence]) -> set[Fence]:
+        return {fence for fence in runs if self.run(self.REMOVE, dict(zip(("id", "run", "lease"), fence, strict=True)))}
+
+    def settle(self, rows: Sequence[Settled]) -> set[Fence]:
+        return {row.fence for row in rows if self.run(self.SETTLE, parameters(row))}
+
+    def clear(self, most: int) -> int:
+        return len(self.run(self.CLEAR, {"most": most}))
+
+    def tell(self, queue: str) -> None:
+        """Nobody listens: the workers see the file change."""
+
+    def listener(self, notify: bool) -> Listener | None:
+        connection: Any = self.connection
+        return None if connection.is_in_memory_db() else FileListener(str(connection.settings_dict["NAME"]))
+
+    def woken(self, notify: bool) -> str:
+        connection: Any = self.connection
+        return "" if connection.is_in_memory_db() else f"{FileListener.how} "
+
+    def is_clean(self) -> bool:
+        return self.is_alive() and not self.connection.connection.in_transaction
+
+    def is_alive(self) -> bool:
+        try:
+            return bool(self.connection.connection.total_changes >= 0)
+        except ProgrammingError:  # a handler has closed the driver's connection under Django's
+            return False

@@ -1,0 +1,152 @@
+"""manage.py tinystore_work: options in, workers running."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from tinystore_django import __version__
+from tinystore_django.errors import InvalidError
+from tinystore_django.options import whole
+from tinystore_django.registry import Declaration
+from tinystore_django.timing.durations import duration
+from tinystore_django.worker.processes import Processes, orphaned
+from tinystore_django.worker.reloading import Reloading
+from tinystore_django.worker.shutdown import Shutdown, leave
+from tinystore_django.worker.startup import await_database, chosen, described, without_handler
+from tinystore_django.worker.worker import Worker
+
+# The longest a reload waits for handlers, in seconds: their jobs run again with the new code.
+RELOAD_GRACE = 5.0
+
+
+class Command(BaseCommand):
+    help = "Runs the jobs of the project's queues and schedules until it is stopped."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("queues", nargs="*", metavar="queue", help="run only these queues and schedules")
+        parser.add_argument("--exclude", action="append", default=[], metavar="QUEUE", help="run all but this; repeat")
+        parser.add_argument("--concurrency", type=_whole, metavar="N", help="the most handlers of one queue at once")
+        parser.add_argument("--processes", type=_whole, default=1, metavar="N", help="run N processes")
+        parser.add_argument("--lease", type=_span, help="after how long a silent worker's jobs are taken back")
+        parser.add_argument("--poll", type=_span, help="the longest sleep between two looks for due jobs")
+        parser.add_argument("--grace", type=_span_or_none, help="how long to wait for handlers when stopping")
+        parser.add_argument("--until-idle", action="store_true", help="stop once nothing is due and nothing runs")
+        parser.add_argument("--max-jobs", type=_whole, metavar="N", help="stop after N runs")
+        parser.add_argument(
+            "--reload",
+            action=BooleanOptionalAction,
+            help="start again when the code changes; the default under DEBUG",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # What pg_stat_activity shows of this process, unless the project names its connections.
+        os.environ.setdefault("PGAPPNAME", "tinystore_work")
+        _log_to_console(options["verbosity"])
+        shutdown = Shutdown()
+        with shutdown.on_signals():
+            try:
+                code, restart = self._run(shutdown, options)
+            except InvalidError as error:
+                raise CommandError(str(error)) from error
+        if restart is not None:
+            restart()
+        if code:
+            sys.exit(code)
+
+    def _run(self, shutdown: Shutdown, options: dict[str, Any]) -> tuple[int, Callable[[], object] | None]:
+        declarations = chosen(options["queues"], options["exclude"])
+        if silent := without_handler(options["queues"]):
+            self.stdout.write(f"no handler, not run: {', '.join(silent)}")
+        workers = [Worker(some, **_pace(options)) for some in _by_database(declarations)]
+        for worker in workers:
+            await_database(worker.alias, shutdown.wait)
+        if shutdown.asked:
+            return 0, None
+        for line in described(workers):
+            self.stdout.write(f"tinystore_django {__version__} {line}")
+        reloading = _reloading(shutdown, options)
+        if options["processes"] > 1:
+            code = Processes(options["processes"]).run(shutdown.wait)
+        else:
+            code = _work(workers, shutdown, reloading)
+        return code, reloading.restart if reloading and reloading.wanted else None
+
+
+def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None) -> int:
+    for worker in workers:
+        worker.start()
+
+    def stop() -> None:
+        for worker in workers:
+            worker.ask_to_stop(min(worker.grace, RELOAD_GRACE) if reloading and reloading.wanted else None)
+
+    shutdown.on_asked(stop)
+    while not all(worker.wait(0.5) for worker in workers):
+        if orphaned() and not shutdown.asked:
+            shutdown.ask()
+    if any(worker.abandoned for worker in workers) and not (reloading and reloading.wanted):
+        leave(0)
+    return 0
+
+
+def _reloading(shutdown: Shutdown, options: dict[str, Any]) -> Reloading | None:
+    wanted = settings.DEBUG if options["reload"] is None else options["reload"]
+    ends_by_itself = options["until_idle"] or options["max_jobs"] is not None
+    if not wanted or (ends_by_itself and options["reload"] is None):
+        return None
+    reloading = Reloading(shutdown.ask)
+    reloading.start()
+    return reloading
+
+
+def _pace(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in ("concurrency", "lease", "poll", "grace", "until_idle", "max_jobs")}
+
+
+def _by_database(declarations: list[Declaration]) -> list[list[Declaration]]:
+    def alias(declaration: Declaration) -> str:
+        return declaration.alias
+
+    return [list(some) for _, some in groupby(sorted(declarations, key=alias), key=alias)]
+
+
+def _log_to_console(verbosity: int) -> None:
+    """Shows our log, unless the project's LOGGING says where it goes."""
+    logger = logging.getLogger("tinystore_django")
+    if logger.hasHandlers():
+        return
+    console = logging.StreamHandler()
+    console.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger.addHandler(console)
+    logger.setLevel(logging.INFO if verbosity else logging.WARNING)
+
+
+def _whole(text: str) -> int:
+    return _parsed(lambda: whole(int(text) if text.isdecimal() else text, "the number"))
+
+
+def _span(text: str) -> int:
+    span = _span_or_none(text)
+    if not span:
+        raise ArgumentTypeError(f"{text!r}: must be longer than nothing, such as 1s")
+    return span
+
+
+def _span_or_none(text: str) -> int:
+    return _parsed(lambda: duration(text, "span"))
+
+
+def _parsed(parse: Callable[[], int]) -> int:
+    try:
+        return parse()
+    except InvalidError as error:
+        raise ArgumentTypeError(str(error)) from error

@@ -1,0 +1,170 @@
+"""A queue: jobs of one type of value, added, found and changed by their ids, and run by its handler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, Unpack, overload
+
+from .asynchronous import twin
+from .errors import InvalidError
+from .jobs import Job
+from .options import whole
+from .registry import Declaration
+from .runs import is_own_atomic
+from .store import adding, changing, reading
+from .store.placing import When, place
+from .transactions import check_open, warn_of_another
+from .values import check_text, is_text
+from .worker.inline import run_due
+from .worker.worker import Worker
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Queue(Generic[T]):
+    """One queue of a store. Made by `store.queue(...)`.
+
+    Every call joins the `atomic` block that is open on the queue's database, if there is one.
+    """
+
+    def __init__(self, declaration: Declaration, within: object = None) -> None:
+        self._declaration = declaration
+        self._within = within
+
+    @property
+    def name(self) -> str:
+        """What it was declared as."""
+        return self._declaration.name
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+    def add(self, value: T, *, id: str | None = None, **when: Unpack[When]) -> bool:
+        """Adds a job unless its id is taken, and says whether it added one.
+
+        Args:
+            value: what the handler gets; it must be of the queue's type.
+            id: names the job, so that it can be found, changed or cancelled; at most one job has it at a time.
+            at, delay: when it is due, an aware datetime or a span such as "1h30m"; at once unless given.
+            group: what the limits of a group count together.
+            every, cron, time_zone: repeat it, see docs/guides/schedules; a repeat needs an id.
+
+        Raises:
+            InvalidError: an argument cannot be what it is given as.
+            LimitError: the value is over 1 MiB, or the queue holds `max_waiting` jobs.
+        """
+        text = self._declaration.codec.write(value)
+        key = None if id is None else check_text(id, "id")
+        placing = place(key, **when)
+        alias = self._alias()
+        warn_of_another(alias, self._declaration)
+        new = adding.new_job(alias, self.name, key, text, placing)
+        return adding.add(alias, new, self._declaration.options.max_waiting)
+
+    def set(self, id: str, value: T, **when: Unpack[When]) -> None:
+        """Makes the id's job this one: adds it, or replaces its value and time; a running one gets one run more.
+
+        Takes and raises what `add` does. A time that is not given is now.
+        """
+        text = self._declaration.codec.write(value)
+        placing = place(check_text(id, "id"), **when)
+        alias = self._alias()
+        warn_of_another(alias, self._declaration)
+        changing.set_(alias, self.name, id, text, placing, self._declaration.options.max_waiting)
+
+    def update(self, id: str, value: T, **when: Unpack[When]) -> bool:
+        """Changes the id's job if it has not started, and says whether it did. What is not given stays.
+
+        Takes and raises what `add` does, but LimitError for `max_waiting`.
+        """
+        text = self._declaration.codec.write(value)
+        placing = place(check_text(id, "id"), **when)
+        return changing.update(self._alias(), self.name, id, text, placing)
+
+    def cancel(self, id: str) -> bool:
+        """Takes the id's job away, and says whether there was one. A running one's handler is told to stop.
+
+        Raises:
+            InvalidError: a handler with `atomic=True` cancels the job it runs.
+        """
+        alias = self._alias()
+        if not is_text(id):
+            return False
+        if is_own_atomic(alias, self.name, id):
+            raise InvalidError(f"cancel of {id!r} by its own atomic handler: return run.fail(...) instead")
+        return changing.cancel(alias, self.name, id)
+
+    def get(self, id: str) -> Job[T] | None:
+        """The id's job as it is now, or None."""
+        alias = self._alias()
+        return reading.get(alias, self.name, id, self._declaration.codec) if is_text(id) else None
+
+    def in_(self, transaction: object) -> Queue[T]:
+        """The queue inside an open transaction of its database: what it adds commits with it, or not at all.
+
+        Args:
+            transaction: `django.db.transaction`, an alias, or a connection.
+
+        Raises:
+            InvalidError: no `atomic` block is open on the queue's database, now or at a later call.
+        """
+        check_open(transaction, self._declaration)
+        return Queue(self._declaration, transaction)
+
+    @overload
+    def handler(self, fn: F) -> F: ...
+    @overload
+    def handler(self, *, atomic: bool) -> Callable[[F], F]: ...
+    def handler(self, fn: F | None = None, *, atomic: bool = False) -> F | Callable[[F], F]:
+        """Makes a function the queue's handler: `(value, run)` or `(value)`, sync or async.
+
+        With `atomic=True` the rows it writes and the job's being done commit together, or neither does.
+
+        Raises:
+            InvalidError: the queue has one already, or it cannot be one.
+        """
+
+        def register(fn: F) -> F:
+            self._declaration.register(fn, atomic)
+            return fn
+
+        return register if fn is None else register(fn)
+
+    def work(self, handler: Callable[..., Any] | None = None, *, concurrency: int | None = None) -> Worker:
+        """Starts a worker of this queue in this process: `with emails.work(): ...`, or its `stop()`.
+
+        Raises:
+            InvalidError: there is no handler, or the concurrency is not a whole number from 1.
+        """
+        declaration = self._declaration.handled_by(handler)
+        return Worker([declaration], concurrency=_concurrency(concurrency)).start()
+
+    def run_due(self, handler: Callable[..., Any] | None = None, *, concurrency: int | None = None) -> int:
+        """Runs in this thread what is due, and what falls due meanwhile; how many runs were settled.
+
+        A handler that raises does not raise out of it. Inside an open transaction, as in TestCase, each handler
+        runs in a savepoint. A concurrency above 1 uses threads, but inside an open transaction, whose rows no
+        other thread sees.
+
+        Raises:
+            InvalidError: there is no handler, or the concurrency is not a whole number from 1.
+        """
+        declaration = self._declaration.handled_by(handler)
+        return run_due([declaration], _concurrency(concurrency))
+
+    aadd = twin(add)
+    aset = twin(set)
+    aupdate = twin(update)
+    acancel = twin(cancel)
+    aget = twin(get)
+    arun_due = twin(run_due)
+
+    def _alias(self) -> str:
+        if self._within is not None:
+            check_open(self._within, self._declaration)
+        return self._declaration.alias
+
+
+def _concurrency(concurrency: int | None) -> int | None:
+    return None if concurrency is None else whole(concurrency, "concurrency")

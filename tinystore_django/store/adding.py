@@ -1,0 +1,65 @@
+"""add: a job unless its id is taken."""
+
+from __future__ import annotations
+
+from ..databases import database
+from ..databases.rows import NewJob
+from ..errors import LimitError
+from ..models import Job
+from . import notices
+from .locking import NOT_STARTED, release
+from .placing import Placing
+
+
+def add(alias: str, new: NewJob, max_waiting: int | None = None) -> bool:
+    """Adds a job, and says whether it did: False when its id is taken.
+
+    Raises:
+        LimitError: the queue holds `max_waiting` jobs that have not started.
+    """
+    if not check_room(alias, new.queue, new.key, max_waiting) or not insert(alias, new):
+        return False
+    notices.added(alias, new.queue, new.key)
+    return True
+
+
+def check_room(alias: str, queue: str, key: str | None, max_waiting: int | None) -> bool:
+    """Whether a job may be added. False where the queue is full, and the id is taken anyway.
+
+    Adders lock nothing shared for it: those of several processes may together add a few too many.
+
+    Raises:
+        LimitError: the queue is full.
+    """
+    if max_waiting is None or not _full(alias, queue, max_waiting):
+        return True
+    if key is not None and _taken(alias, queue, key):
+        return False
+    raise LimitError(f"queue {queue!r} holds {max_waiting} jobs that have not started, its max_waiting")
+
+
+def insert(alias: str, new: NewJob) -> bool:
+    """Inserts the row, in the place of one past its keep if need be."""
+    if database(alias).insert(new) is not None:
+        return True
+    taken_until_now = new.key is not None and release(alias, new.queue, new.key)
+    return taken_until_now and database(alias).insert(new) is not None
+
+
+def new_job(alias: str, queue: str, key: str | None, value: str, placing: Placing) -> NewJob:
+    """The row of a job: its time is left to the database's clock unless a repeat needs it here."""
+    at = placing.at
+    if at is None and placing.delay is None and placing.repeat is not None:
+        at = placing.repeat.next(database(alias).now())
+    return NewJob(queue, value, key, at, placing.delay or 0, placing.group, placing.repeat_text)
+
+
+def _full(alias: str, queue: str, most: int) -> bool:
+    waiting = Job.objects.using(alias).filter(queue=queue, state__in=NOT_STARTED)
+    return waiting.values("id")[:most].count() >= most
+
+
+def _taken(alias: str, queue: str, key: str) -> bool:
+    now = database(alias).now_expression()
+    rows = Job.objects.using(alias).filter(queue=queue, key=key, released=False)
+    return rows.exclude(until__lte=now).exists()

@@ -1,0 +1,102 @@
+"""set, update and cancel: what each does to the job an id names, by its state."""
+
+from __future__ import annotations
+
+from ..databases import database
+from ..databases.rows import NewJob
+from ..models import Job, Step
+from . import notices
+from .adding import check_room, insert, new_job
+from .locking import NOT_STARTED, State, expired, lock
+from .placing import Placing
+
+
+def set_(alias: str, queue: str, key: str, value: str, placing: Placing, max_waiting: int | None = None) -> None:
+    """Makes an id's job this one: adds it, replaces it, or gives a running one one run more.
+
+    Raises:
+        LimitError: it would add a job to the `max_waiting` that have not started.
+    """
+    check_room(alias, queue, key, max_waiting)
+    while not _set(alias, queue, key, value, placing):
+        pass  # another call added the id between our look and our insert: its job is the one to replace
+
+
+def _set(alias: str, queue: str, key: str, value: str, placing: Placing) -> bool:
+    store = database(alias)
+    with store.transaction():
+        row = lock(alias, queue, key)
+        now = store.now()
+        if row is None or row.state == State.DONE or expired(row, now):
+            return _add_afresh(alias, row, new_job(alias, queue, key, value, placing))
+        row.value = value
+        row.repeat = placing.repeat_text or row.repeat
+        if row.state == State.RUNNING:
+            _run_once_more(row, placing, now)
+        else:
+            _start_afresh(row, placing, now)
+    notices.changed(alias, queue)
+    return True
+
+
+def _add_afresh(alias: str, row: Job | None, new: NewJob) -> bool:
+    if row is not None:
+        Job.objects.using(alias).filter(pk=row.pk).update(released=True)
+    if not insert(alias, new):
+        return False
+    notices.added(alias, new.queue, new.key)
+    return True
+
+
+def _run_once_more(row: Job, placing: Placing, now: int) -> None:
+    row.next_group = placing.group or row.next_group or row.group
+    row.next_at = placing.time(now)
+    row.save(update_fields=["value", "repeat", "next_at", "next_group"])
+
+
+def _start_afresh(row: Job, placing: Placing, now: int) -> None:
+    if row.state == State.FAILED:
+        row.last_started_at = row.last_ended_at = None
+    row.state, row.attempt = State.READY, 0
+    row.at = row.due = placing.time(now)
+    row.group = placing.group or row.group
+    row.error = row.traceback = row.ended_at = row.until = row.kept_until = None
+    row.save()
+    _drop_steps(row)
+
+
+def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bool:
+    """Changes a job that has not started, and says whether it did. What it does not say stays."""
+    store = database(alias)
+    with store.transaction():
+        row = lock(alias, queue, key)
+        if row is None or row.state not in NOT_STARTED:
+            return False
+        row.value = value
+        row.due = row.at = placing.time(store.now()) if placing.timed else row.at
+        row.group = placing.group or row.group
+        row.repeat = placing.repeat_text or row.repeat
+        row.save(update_fields=["value", "at", "due", "group", "repeat"])
+    notices.changed(alias, queue)
+    return True
+
+
+def cancel(alias: str, queue: str, key: str) -> bool:
+    """Takes a job away, and says whether there was one. A running one is told to stop, and counts until it has."""
+    store = database(alias)
+    with store.transaction():
+        row = lock(alias, queue, key)
+        if row is None or row.state == State.DONE or expired(row, store.now()):
+            return False
+        if row.state == State.RUNNING:
+            row.cancelled = row.released = True
+            row.save(update_fields=["cancelled", "released"])
+        else:
+            _drop_steps(row)
+            row.delete()
+    return True
+
+
+def _drop_steps(row: Job) -> None:
+    if row.run:
+        Step.objects.using(row._state.db).filter(job=row.pk).delete()

@@ -1,0 +1,85 @@
+"""A worker's lease: taken at its start, renewed while it lives, and what is done about one that ran out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from ..databases import database
+from ..databases.rows import Fence, Held, Renewal
+from ..models import Job, Lease
+from ..options import QueueOptions
+from ..timing import clock
+from .aftermath import LOST, Ending
+from .locking import State
+from .settling import Finished, settle
+
+# How many lost jobs one transaction takes back.
+BATCH = 100
+
+
+def take(alias: str, name: str, queues: Iterable[str], span: int) -> int:
+    """Opens a lease that lasts `span` microseconds unless renewed; its primary key."""
+    now = database(alias).now()
+    lease = Lease.objects.using(alias).create(name=name, queues=" ".join(queues), started_at=now, expires_at=now + span)
+    return lease.pk
+
+
+def renew(alias: str, lease: int, span: int) -> Renewal | None:
+    """Makes the lease last `span` from now; None if it ran out and was taken away."""
+    return database(alias).renew(lease, span)
+
+
+def give_up(alias: str, lease: int) -> None:
+    """Ends a lease whose worker holds nothing any more."""
+    Lease.objects.using(alias).filter(pk=lease).delete()
+
+
+def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> list[Held]:
+    """Takes back the jobs of workers whose leases ran out; those it took back.
+
+    A job is lost when its lease's row is gone, whoever removed it. What is read here may be old by the time it is
+    settled: the settle's fence leaves alone what another worker has meanwhile taken back or claimed.
+    """
+    store = database(alias)
+    Lease.objects.using(alias).filter(expires_at__lt=store.now_expression()).delete()
+    lost = _lost(alias)
+    with store.transaction():
+        outcomes = settle(
+            alias, [Finished(held, Ending("lost", LOST), options_of(held.queue)) for held in lost]
+        ).outcomes
+    return [held for held in lost if held.fence in outcomes]
+
+
+def unknown(alias: str, lease: int, known: Container[Fence]) -> list[Held]:
+    """Running jobs under our lease that we do not know: of a claim whose commit a dead connection left unanswered."""
+    rows = Job.objects.using(alias).filter(state=State.RUNNING, lease=lease)
+    return [held for row in rows if (held := _held(row)).fence not in known]
+
+
+def cancelled(alias: str, lease: int) -> set[Fence]:
+    """The runs under a lease whose jobs were cancelled."""
+    rows = Job.objects.using(alias).filter(state=State.RUNNING, lease=lease, cancelled=True)
+    return {(job, run, lease) for job, run in rows.values_list("pk", "run")}
+
+
+def _lost(alias: str) -> list[Held]:
+    leases = Lease.objects.using(alias).values("pk")
+    rows = Job.objects.using(alias).filter(state=State.RUNNING).exclude(lease__in=leases)
+    return [_held(row) for row in rows.order_by("at", "id")[:BATCH]]
+
+
+def _held(row: Job) -> Held:
+    due, started, queue, lease = row.due, row.started_at, row.queue, row.lease
+    assert due and started and queue and lease is not None  # as every running row has
+    return Held(
+        id=row.pk,
+        run=row.run,
+        lease=lease,
+        queue=queue,
+        key=row.key,
+        value=row.value,
+        at=clock.from_datetime(due),
+        attempt=row.attempt,
+        group=row.group,
+        repeat=row.repeat,
+        started_at=clock.from_datetime(started),
+    )

@@ -1,0 +1,80 @@
+"""What a call says of a job's time, group and repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypedDict
+
+from ..errors import InvalidError
+from ..timing import clock
+from ..timing.durations import Span, duration
+from ..timing.moments import instant, later
+from ..timing.repeats import Repeat, repeat
+from ..values import check_text
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """The checked timing of one call; None where the call says nothing."""
+
+    at: int | None = None  # microseconds since 1970
+    delay: int | None = None  # microseconds from now
+    group: str | None = None
+    repeat: Repeat | None = None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the call says when, by a time or by a repeat."""
+        return not (self.at is None and self.delay is None and self.repeat is None)
+
+    @property
+    def repeat_text(self) -> str | None:
+        return self.repeat.text if self.repeat else None
+
+    def time(self, now: int) -> int:
+        """When the job is due: the time given, else the repeat's next tick, else now."""
+        if self.at is not None:
+            return self.at
+        if self.delay is not None:
+            return later(now, self.delay, "delay")
+        return self.repeat.next(now) if self.repeat else now
+
+
+class When(TypedDict, total=False):
+    """What add, set and update take of a job's time, group and repeat."""
+
+    at: datetime | None
+    delay: Span | None
+    group: str | None
+    every: Span | None
+    cron: str | None
+    time_zone: str | None
+
+
+def place(
+    id: str | None,
+    *,
+    at: datetime | None = None,
+    delay: Span | None = None,
+    group: str | None = None,
+    every: Span | None = None,
+    cron: str | None = None,
+    time_zone: str | None = None,
+) -> Placing:
+    """Checks what a call says of a job's time, group and repeat.
+
+    Raises:
+        InvalidError: one of them cannot be, or two of them cannot be together.
+    """
+    if at is not None and delay is not None:
+        raise InvalidError(f"at {at!r} with delay {delay!r}: give one of them")
+    placing = Placing(
+        None if at is None else instant(at, "at"),
+        None if delay is None else duration(delay, "delay"),
+        None if group is None else check_text(group, "group"),
+        repeat(id, every=every, cron=cron, time_zone=time_zone),
+    )
+    if placing.delay is not None:
+        later(clock.now(), placing.delay, "delay")  # a delay past the year 9999 is refused before anything is written
+    return placing

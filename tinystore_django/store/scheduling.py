@@ -1,0 +1,42 @@
+"""A schedule's row: opened by whoever runs it, with the repeat its code says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..databases import database
+from ..databases.rows import NewJob
+from ..models import Job
+from ..timing import clock
+from ..timing.repeats import Repeat
+from .adding import insert
+from .locking import lock
+
+# What a schedule's row has as its value, which no handler sees.
+NOTHING = "null"
+
+
+def open_all(alias: str, repeats: Mapping[str, Repeat]) -> None:
+    """Makes the rows of these schedules, or gives them the repeats of the code."""
+    for name, repeat in repeats.items():
+        _open(alias, name, repeat)
+
+
+def _open(alias: str, name: str, repeat: Repeat) -> None:
+    store = database(alias)
+    with store.transaction():
+        row = lock(alias, name, name)
+        if row is None:
+            # False where another worker opened it first.
+            insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
+        elif row.repeat != repeat.text:
+            _change(row, repeat, store.now())
+
+
+def _change(row: Job, repeat: Repeat, now: int) -> None:
+    """Takes the code's repeat: the next tick from now. While it runs, its settle finds the tick."""
+    row.repeat = repeat.text
+    if row.state == Job.State.READY:
+        row.at = row.due = clock.to_datetime(repeat.next(now))
+        row.attempt = 0
+    row.save(update_fields=["repeat", "at", "due", "attempt"])

@@ -1,0 +1,119 @@
+"""settle: what a run's end makes of its job, written only while the run is still the job's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..databases import database
+from ..databases.rows import Fence, Held, Seen, Settled
+from ..models import Job, Step
+from ..options import QueueOptions
+from ..timing import clock
+from .aftermath import Ending, aftermath
+
+# How often a settle looks again at rows that others changed under it, before it leaves them to the next round.
+LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that has ended, and how. Options are None where this process knows nothing of the queue."""
+
+    held: Held
+    ending: Ending
+    options: QueueOptions | None
+    kept_steps: bool = False
+    seen: Seen | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether its row just goes, whatever the time is."""
+        options, seen = self.options, self.seen
+        kept = options is not None and (options.dedupe is not None or options.keep_done is not None)
+        return self.ending.kind == "done" and not (kept or self.held.repeat or (seen and seen.next_at))
+
+    def aftermath(self, now: int) -> Settled | None:
+        return aftermath(self.held, self.ending, self.options, self.seen or Seen(repeat=self.held.repeat), now)
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What became of a batch: each settled job's outcome, by its fence; and the runs to try again, whose
+    rows another transaction holds."""
+
+    outcomes: Mapping[Fence, str]
+    left: Sequence[Finished]
+
+
+def settle(alias: str, finished: Sequence[Finished]) -> Settling:
+    """Writes what each run ended in. A run that is no longer its job's own settles nothing."""
+    outcomes: dict[Fence, str] = {}
+    left = list(finished)
+    for _ in range(LOOKS):
+        if not left:
+            break
+        rows = _rows(alias, left)
+        written = _write(alias, rows)
+        outcomes.update(
+            {one.held.fence: _outcome(one, rows[one.held.fence]) for one in left if one.held.fence in written}
+        )
+        _drop_steps(alias, (one for one in left if one.held.fence in written), rows)
+        left = _look_again(alias, [one for one in left if one.held.fence not in written])
+    return Settling(outcomes, left)
+
+
+def settle_alone(alias: str, finished: Finished) -> str | None:
+    """Settles one run inside its handler's own transaction; its outcome, or None if the job is no longer its own."""
+    # Another transaction's open change of the row is waited for: skipped, it would cost the handler all it did.
+    list(Job.objects.using(alias).select_for_update().filter(pk=finished.held.id).values("pk"))
+    return settle(alias, [finished]).outcomes.get(finished.held.fence)
+
+
+def _rows(alias: str, finished: Sequence[Finished]) -> dict[Fence, Settled | None]:
+    # The clock is a trip to the server, and most runs are done and leave nothing to date.
+    now = 0 if all(one.plain for one in finished) else database(alias).now()
+    return {one.held.fence: one.aftermath(now) for one in finished}
+
+
+def _write(alias: str, rows: Mapping[Fence, Settled | None]) -> set[Fence]:
+    store = database(alias)
+    gone = [fence for fence, row in rows.items() if row is None]
+    kept = [row for row in rows.values() if row is not None]
+    return (store.remove(gone) if gone else set()) | (store.settle(kept) if kept else set())
+
+
+def _outcome(one: Finished, row: Settled | None) -> str:
+    if one.seen and one.seen.cancelled:
+        return "cancelled"
+    if one.ending.kind == "retry" and row is not None and row.state == Job.State.FAILED:
+        return "failed"
+    return one.ending.kind
+
+
+def _look_again(alias: str, finished: Sequence[Finished]) -> list[Finished]:
+    """Those still to settle, with what others wrote on their rows meanwhile; the rest are no longer ours."""
+    if not finished:
+        return []
+    columns = ("id", "run", "lease", "repeat", "next_at", "next_group", "cancelled")
+    rows = Job.objects.using(alias).only(*columns).in_bulk([one.held.id for one in finished])
+    pairs = ((one, rows.get(one.held.id)) for one in finished)
+    return [_with_seen(one, row) for one, row in pairs if row is not None and _is_run(row, one.held)]
+
+
+def _is_run(row: Job, held: Held) -> bool:
+    return row.run == held.run and row.lease == held.lease
+
+
+def _with_seen(one: Finished, row: Job) -> Finished:
+    next_at = None if row.next_at is None else clock.from_datetime(row.next_at)
+    seen = Seen(next_at, row.next_group, row.repeat, row.cancelled)
+    return Finished(one.held, one.ending, one.options, one.kept_steps, seen)
+
+
+def _drop_steps(alias: str, finished: Iterable[Finished], rows: Mapping[Fence, Settled | None]) -> None:
+    """Drops the steps of jobs that ended or start afresh. A first run that kept none has none to drop."""
+    runs = [one.held.fence for one in finished if one.held.run > 1 or one.kept_steps]
+    ended = [fence[0] for fence in runs if (row := rows[fence]) is None or row.drops_steps]
+    if ended:
+        Step.objects.using(alias).filter(job__in=ended).delete()

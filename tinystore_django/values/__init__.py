@@ -1,0 +1,21 @@
+"""A typed value and the JSON that its row keeps: written once by `Codec.write`, read back by `Codec.read`.
+
+Python's types go through msgspec. What it would change on the way (NaN, a subclass, a tuple where the type
+says nothing) is refused when the value is written, so that a handler gets what its program added.
+"""
+
+from .answers import json_text, read_json
+from .codec import LONGEST_VALUE, Codec
+from .text import check_text, clean, cut, error_text, is_text
+
+__all__ = [
+    "LONGEST_VALUE",
+    "Codec",
+    "check_text",
+    "clean",
+    "cut",
+    "error_text",
+    "is_text",
+    "json_text",
+    "read_json",
+]

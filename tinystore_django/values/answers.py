@@ -1,0 +1,52 @@
+"""JSON of no type in particular: a step's answer, a run's progress."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from ..errors import InvalidError
+from .codec import Codec
+from .faults import fault
+from .parts import DEEPEST, told
+from .places import stumble
+from .writing import check_size, encode, has_nul, is_too_deep
+
+
+def json_text(value: object, what: str, limit: int) -> str:
+    """Returns anything that JSON can write as compact JSON: a dataclass or a date too, without its type.
+
+    Raises InvalidError if JSON cannot write it, LimitError if it has more than `limit` bytes in UTF-8.
+    """
+    try:
+        data = encode(value)
+    except MemoryError:
+        raise
+    except Exception as error:  # a class of the program's own may raise anything as it is written
+        found = fault(value, what, False, error) or stumble(error, what, b"", msgspec.json.decode)
+        raise InvalidError(told(found)) from error
+    check_size(data, what, limit)
+    _check(value, data, what)
+    return data.decode()
+
+
+def _check(value: object, data: bytes, what: str) -> None:
+    # msgspec writes NaN and infinities as null.
+    suspect = b"null" in data or b"NaN" in data or b"Infinity" in data or has_nul(data)
+    if suspect and (found := fault(value, what, False)):
+        raise InvalidError(told(found))
+    if is_too_deep(data):
+        raise InvalidError(f"{what}: it nests deeper than {DEEPEST}")
+
+
+def read_json(text: str, of: Any = Any) -> Any:
+    """Returns what a JSON text says, as `of`. Raises CorruptError if it does not read as that."""
+    return (_codec if isinstance(of, Hashable) else Codec)(of).read(text)
+
+
+@lru_cache(maxsize=256)
+def _codec(of: Any) -> Codec[Any]:
+    return Codec(of)

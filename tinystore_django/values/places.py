@@ -1,0 +1,74 @@
+"""Where in a JSON text its reader stumbled, with the keys for which msgspec says `[...]`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from .parts import Finding
+from .quoting import quote
+
+Decode = Callable[[bytes | str], Any]
+
+_MESSAGE = re.compile(r"(?P<why>.*) - at `(?P<key>key` in `)?\$(?P<path>.*)`", re.DOTALL)
+_STEP = re.compile(r"\[\.\.\.\]|\[\d+\]|\.[^.\[]+")
+
+
+def stumble(error: Exception, what: str, text: bytes | str, decode: Decode) -> Finding:
+    """Returns the way to what `decode` could not read in the text, and why, from the error it raised."""
+    if isinstance(error, RecursionError):
+        return what, "it nests too deep, or holds itself"
+    found = _MESSAGE.fullmatch(str(error))
+    if not found:
+        return what, _plain(str(error)) or type(error).__name__
+    path, in_key, why = found["path"], found["key"], _plain(found["why"])
+    if "[...]" not in path and not in_key:
+        return what + path, why
+    raw = msgspec.json.decode(text)
+    try:
+        path, key = _exact(path, bool(in_key), raw, lambda: _raises(error, raw, decode))
+    except (LookupError, TypeError):  # a name with a dot or a bracket in it makes the way ambiguous
+        key = None
+    return what + path, why if key is None else f"its key {quote(key)}: {why}"
+
+
+def _plain(message: str) -> str:
+    return message.replace("`", "")
+
+
+def _raises(error: Exception, raw: Any, decode: Decode) -> bool:
+    try:
+        decode(msgspec.json.encode(raw))
+    except Exception as other:  # whatever it is, what matters is whether it is the same
+        return str(other) == str(error)
+    return False
+
+
+def _exact(path: str, in_key: bool, raw: Any, fails: Callable[[], bool]) -> tuple[str, str | None]:
+    """Returns the path with a key for each `[...]`, and the key of the dict there that is itself wrong."""
+    way, part = "", raw
+    for step in _STEP.findall(path):
+        name: Any = _failing_key(part, fails) if step == "[...]" else _name(step)
+        way += f"[{name!r}]" if step == "[...]" else step
+        part = part[name]
+    return way, _failing_key(part, fails) if in_key else None
+
+
+def _name(step: str) -> str | int:
+    return step[1:] if step.startswith(".") else int(step[1:-1])
+
+
+def _failing_key(items: dict[str, Any], fails: Callable[[], bool]) -> str:
+    """Returns the key at which reading fails, and leaves `items` with that key alone."""
+    left = list(items.items())
+    while len(left) > 1:
+        half = len(left) // 2
+        items.clear()
+        items.update(left[:half])
+        left = left[:half] if fails() else left[half:]
+    items.clear()
+    items.update(left)
+    return left[0][0]

@@ -1,0 +1,105 @@
+"""What a worker holds: its lease, and the runs in progress under it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
+
+from django.db import Error
+
+from ..databases import database
+from ..databases.rows import Fence, Held, Renewal
+from ..options import QueueOptions
+from ..registry import Declaration, find
+from ..runs import Control
+from ..store import leasing
+from ..store.aftermath import Ending
+from ..store.settling import Finished, settle
+
+logger = logging.getLogger("tinystore_django")
+
+
+class Hold:
+    """One lease at a time, shared by the threads of its worker."""
+
+    def __init__(self, declarations: Iterable[Declaration], span: int) -> None:
+        self.declarations = {one.name: one for one in declarations}
+        self.alias = next(iter(self.declarations.values())).alias
+        self.span = span
+        self.lease: int | None = None
+        self.runs: dict[Fence, Control] = {}
+
+    def take(self) -> int:
+        """The lease, opened at the first call."""
+        if self.lease is None:
+            name = f"{socket.gethostname()}:{os.getpid()}"
+            self.lease = leasing.take(self.alias, name, self.declarations, self.span)
+        return self.lease
+
+    def renew(self) -> Renewal | None:
+        """Renews the lease. None if it was lost: then its runs are told to stop, and the next take opens another."""
+        lease = self.take()
+        renewal = leasing.renew(self.alias, lease, self.span)
+        if renewal is None:
+            self.lease = None
+            logger.warning("the lease was lost: another worker may have taken this one's jobs back")
+            for fence, control in tuple(self.runs.items()):
+                if fence[2] == lease:
+                    control.stop("lost")
+        return renewal
+
+    def sweep(self) -> list[Held]:
+        """Takes back the jobs of lost workers, and says which."""
+        lost = leasing.sweep(self.alias, self.options_of)
+        for held in lost:
+            logger.warning("%s: the worker was lost", Control(self.alias, held))
+        return lost
+
+    def stop_cancelled(self) -> None:
+        """Tells the handlers of cancelled jobs."""
+        for fence in leasing.cancelled(self.alias, self.take()):
+            if fence in self.runs:
+                self.runs[fence].stop("cancelled")
+
+    def return_unknown(self) -> None:
+        """Gives back what a broken connection claimed for us without saying so."""
+        if self.lease is not None:
+            self._give_back(leasing.unknown(self.alias, self.lease, self.runs))
+
+    def return_all(self) -> None:
+        """Gives back the runs in progress, their attempts not counted, and ends the lease."""
+        for control in self.runs.values():
+            control.stop("lost")
+        self._give_back([control.held for control in self.runs.values()])
+        if self.lease is not None:
+            leasing.give_up(self.alias, self.lease)
+
+    def options_of(self, queue: str) -> QueueOptions | None:
+        """What this process knows of a queue, whether it runs it or not; a lost job may be of any."""
+        declaration = self.declarations.get(queue) or find(self.alias, queue)
+        return declaration.options if declaration else None
+
+    def _give_back(self, jobs: list[Held]) -> None:
+        if not jobs:
+            return
+        with database(self.alias).transaction():
+            settle(
+                self.alias,
+                [Finished(held, Ending("given back"), self.options_of(held.queue)) for held in jobs],
+            )
+
+
+def refresh(alias: str) -> None:
+    """Closes this thread's connection if it died while it was idle: the next query opens another, unnoticed."""
+    store = database(alias)
+    if store.connection.connection is not None and not store.is_alive():
+        drop(alias)
+
+
+def drop(alias: str) -> None:
+    """Closes this thread's connection, however broken it is."""
+    with suppress(Error):
+        database(alias).connection.close()

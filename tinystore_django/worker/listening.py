@@ -1,0 +1,73 @@
+"""Hears what other processes add, and wakes the loop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Collection
+
+from .. import conf
+from ..databases import database
+from ..databases.listening import ANY, Listener
+from .connections import close_all
+from .patience import Patience
+from .wake import Wake
+
+logger = logging.getLogger("tinystore_django")
+
+
+class Listening(threading.Thread):
+    """One listener at a time; a lost one is replaced, and the loop looks for what was added meanwhile."""
+
+    TURN = 1.0  # seconds of listening between two looks at whether to stop
+
+    def __init__(self, alias: str, queues: Collection[str], wake: Wake, patience: Patience) -> None:
+        super().__init__(name="tinystore-listening", daemon=True)
+        self._alias = alias
+        self._queues = queues
+        self._wake = wake
+        self._patience = patience
+        self._stopping = threading.Event()
+        self._listener: Listener | None = None
+
+    @property
+    def hears(self) -> bool:
+        """Whether what this process adds will be heard here, too."""
+        return self._listener is not None
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        try:
+            while not self._stopping.is_set() and self._listen():
+                pass
+        finally:
+            close_all()
+
+    def _listen(self) -> bool:
+        """Listens until it is to stop or hears nothing any more; whether there is anything to listen to."""
+        try:
+            self._listener = database(self._alias).listener(conf.notify())
+            if self._listener is None:
+                return False
+            self._wake.set()
+            self._patience.well()
+            while not self._stopping.is_set():
+                self._hear(self._listener.wait(self.TURN))
+        except Exception as error:  # the driver's own errors: this connection is not Django's
+            listener, self._listener = self._listener, None
+            _close(listener)
+            self._stopping.wait(self._patience.lost(error))
+        else:
+            _close(self._listener)
+        return True
+
+    def _hear(self, queues: set[str]) -> None:
+        if ANY in queues or not queues.isdisjoint(self._queues):
+            self._wake.notice()
+
+
+def _close(listener: Listener | None) -> None:
+    if listener is not None:
+        listener.close()

@@ -1,0 +1,202 @@
+"""The worker's loop: what finished is settled and what is due is claimed, then it sleeps until there is more."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter, deque
+from dataclasses import dataclass
+from functools import partial
+
+from django.db import Error
+
+from ..databases import database
+from ..databases.rows import Claimed, Held
+from ..signals import job_settled
+from ..store.claiming import turn
+from ..store.settling import Settling
+from .connections import close_all, looked_after
+from .coroutines import Coroutines
+from .execution import Ended, Task, announce_settled, new_task, perform
+from .hold import Hold, drop, refresh
+from .patience import Patience
+from .pool import Pool
+from .wake import Wake
+
+logger = logging.getLogger("tinystore_django")
+
+# Seconds before rows that another transaction holds are tried again.
+TRY_AGAIN = 0.1
+# Seconds a stopping worker goes on trying to give its jobs back to a database that does not answer.
+FAREWELL = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much a loop takes, and how long it goes on."""
+
+    slots: dict[str, int]  # handlers at once, by queue
+    poll: float  # seconds
+    until_idle: bool = False
+    max_jobs: int | None = None
+
+
+class Loop(threading.Thread):
+    """One thread, one connection; the handlers have their own."""
+
+    def __init__(self, hold: Hold, pace: Pace, patience: Patience) -> None:
+        super().__init__(name="tinystore-loop", daemon=True)
+        self.wake = Wake()
+        self.settled = 0
+        self._hold = hold
+        self._pace = pace
+        self._patience = patience
+        self._pool = Pool()
+        self._coroutines = Coroutines()
+        self._ended: deque[Ended] = deque()
+        self._unsettled: list[Ended] = []
+        self._running: Counter[str] = Counter()
+        self._unsure = False
+        self._idle = False
+        self._stops_at: float | None = None
+
+    def stop(self, grace: float) -> None:
+        """Takes no more, and ends when the handlers have, or after `grace` seconds."""
+        self._stops_at = time.monotonic() + grace
+        self.wake.set()
+
+    def run(self) -> None:
+        try:
+            while not self._over():
+                self.wake.wait(self._round())
+            self._leave()
+        finally:
+            self._pool.stop()
+            self._coroutines.stop()
+            close_all()
+
+    def _over(self) -> bool:
+        if self._stops_at is not None and time.monotonic() >= self._stops_at:
+            return True
+        stopping = self._stops_at is not None or self._had_all() or (self._idle and self._pace.until_idle)
+        return stopping and not self._busy()
+
+    def _busy(self) -> bool:
+        return bool(self._ended or self._unsettled or self._running.total())
+
+    def _had_all(self) -> bool:
+        return self._pace.max_jobs is not None and self.settled >= self._pace.max_jobs
+
+    def _round(self) -> float:
+        """Settles and claims, and says how many seconds to sleep if nothing wakes it."""
+        try:
+            refresh(self._hold.alias)
+            if self._unsure:
+                self._hold.return_unknown()
+                self._unsure = False
+            pause = self._turn()
+            self._patience.well()
+        except Error as error:
+            # Whether its commit took effect is unknown: a settle is tried again, what was claimed is given back.
+            self._unsure = True
+            drop(self._hold.alias)
+            return self._patience.lost(error)
+        return pause
+
+    def _turn(self) -> float:
+        while self._ended:
+            self._unsettled.append(self._ended.popleft())
+        finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
+        wanted = self._wanted()
+        settling, claimed = turn(self._hold.alias, self._hold.take(), finished, wanted)
+        self._note_settled(settling)
+        if claimed is not None:
+            for held in claimed.held:
+                self._start(held)
+            self._idle = not claimed.held
+        if finished or (claimed and claimed.held):
+            time.sleep(database(self._hold.alias).REST)
+        return self._pause(claimed, settling)
+
+    def _wanted(self) -> dict[str, int]:
+        if self._stops_at is not None:
+            return {}
+        free = {queue: slots - self._running[queue] for queue, slots in self._pace.slots.items()}
+        for one in self._unsettled:
+            free[one.task.held.queue] += 1
+        return free if self._pace.max_jobs is None else self._at_most(free, self._pace.max_jobs)
+
+    def _at_most(self, free: dict[str, int], max_jobs: int) -> dict[str, int]:
+        left = max_jobs - self.settled - self._running.total()
+        bounded = {}
+        for queue, slots in free.items():
+            bounded[queue] = max(0, min(slots, left))
+            left -= bounded[queue]
+        return bounded
+
+    def _note_settled(self, settling: Settling) -> None:
+        left = {finished.held.fence for finished in settling.left}
+        ended, self._unsettled = self._unsettled, []
+        for one in ended:
+            fence = one.task.held.fence
+            if fence in left:
+                self._unsettled.append(one)
+                continue
+            self._running[one.task.held.queue] -= 1
+            self._hold.runs.pop(fence, None)
+            self._tell(one, one.outcome or settling.outcomes.get(fence))
+
+    def _tell(self, one: Ended, outcome: str | None) -> None:
+        if outcome is None:
+            logger.warning("%s: its job is no longer this worker's, nothing was settled", one.task.control)
+            return
+        self.settled += 1
+        logger.info("%s %s %.0f ms", one.task.control, outcome, one.seconds * 1000)
+        if job_settled.has_listeners(one.task.held.queue):
+            self._pool.start(partial(_announce, one, outcome))
+
+    def _start(self, held: Held) -> None:
+        task = new_task(held, self._hold.declarations[held.queue])
+        self._running[held.queue] += 1
+        self._hold.runs[held.fence] = task.control
+        if task.handler.is_async:
+            self._coroutines.start(task, self._end)
+        else:
+            self._pool.start(lambda: self._end(_perform(task)))
+
+    def _end(self, ended: Ended) -> None:
+        self._ended.append(ended)
+        self.wake.set()
+
+    def _pause(self, claimed: Claimed | None, settling: Settling) -> float:
+        pauses = [self._pace.poll]
+        if claimed is not None and claimed.next_due is not None:
+            pauses.append(max(0.0, (claimed.next_due - claimed.now) / 1e6))
+        if settling.left:
+            pauses.append(TRY_AGAIN)
+        if self._stops_at is not None:
+            pauses.append(max(0.0, self._stops_at - time.monotonic()))
+        return min(pauses)
+
+    def _leave(self) -> None:
+        """Gives back what is still running. Should the database not answer, its jobs are free after the lease."""
+        self._stops_at = time.monotonic()
+        while time.monotonic() < self._stops_at + FAREWELL:
+            try:
+                self._turn()
+                self._hold.return_all()
+                return
+            except Error as error:
+                drop(self._hold.alias)
+                time.sleep(min(self._patience.lost(error), 0.5))
+
+
+def _perform(task: Task) -> Ended:
+    with looked_after():
+        return perform(task)
+
+
+def _announce(one: Ended, outcome: str) -> None:
+    with looked_after():
+        announce_settled(one.task, one.ending, outcome)

@@ -1,0 +1,72 @@
+"""SIGTERM and SIGINT: the first asks to stop, the second ends the process at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# A terminal and a supervisor may both pass on the same wish to stop: within so many seconds it is one.
+SAME = 0.1
+
+
+class Shutdown:
+    """Whether this process is to stop, and who is told when it is."""
+
+    def __init__(self) -> None:
+        self._asked_at: float | None = None
+        self._event = threading.Event()
+        self._listeners: list[Callable[[], object]] = []
+
+    @property
+    def asked(self) -> bool:
+        return self._asked_at is not None
+
+    def on_asked(self, call: Callable[[], object]) -> None:
+        """Calls when the process is asked to stop; at once if it has been."""
+        self._listeners.append(call)
+        if self.asked:
+            call()
+
+    def ask(self) -> None:
+        """Asks the process to stop, as a signal does."""
+        self._asked_at = time.monotonic()
+        self._event.set()
+        for call in self._listeners:
+            call()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until asked, at most so long; whether it was."""
+        return self._event.wait(seconds)
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Answers the signals inside the block. Python delivers them to the main thread only."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._asked_at is None:
+            self.ask()
+        elif time.monotonic() - self._asked_at > SAME:
+            leave(1)
+
+
+def leave(code: int) -> None:
+    """Ends the process without waiting for its threads: Python cannot end a handler that does not return."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

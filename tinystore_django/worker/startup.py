@@ -1,0 +1,84 @@
+"""What is looked at before a worker process starts: what it is to run, and whether its database is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from django.db import OperationalError, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from .. import conf
+from ..databases import database
+from ..errors import InvalidError
+from ..registry import Declaration, declared
+from ..timing.durations import in_words
+from .patience import Patience
+from .worker import Worker
+
+APP = "tinystore_django"
+
+
+def chosen(names: Collection[str], excluded: Collection[str]) -> list[Declaration]:
+    """The declarations to run: those named, else all that have a handler, without the excluded.
+
+    Raises:
+        InvalidError: a name is not declared, one named has no handler, or nothing is left.
+    """
+    known = {one.name: one for one in declared()}
+    for name in (*names, *excluded):
+        if name not in known:
+            raise InvalidError(f"no queue or schedule {name!r}: declared are {', '.join(sorted(known)) or 'none'}")
+    wanted = [one for one in declared() if one.name not in excluded and (not names or one.name in names)]
+    running = [one.handled_by(None) for one in wanted if names or one.handler is not None]
+    if not running:
+        raise InvalidError("nothing to run: declare a queue with a handler in an installed app's jobs.py")
+    return running
+
+
+def without_handler(names: Collection[str]) -> list[str]:
+    """The declared queues that no worker of this code can run."""
+    return [] if names else sorted(one.name for one in declared() if one.handler is None)
+
+
+def unmigrated(alias: str) -> bool:
+    """Whether `migrate` has yet to make or change our tables."""
+    connection = connections[alias]
+    executor = MigrationExecutor(connection)
+    leaves = executor.loader.graph.leaf_nodes(APP)
+    if not leaves:  # MIGRATION_MODULES has turned our migrations off
+        return f"{APP}_job" not in connection.introspection.table_names()
+    return bool(executor.migration_plan(leaves))
+
+
+def await_database(alias: str, is_stopping: Callable[[float], bool]) -> None:
+    """Waits until the database answers and our tables are there; until it is to stop, at the longest.
+
+    Raises:
+        InvalidError: it answers, and `migrate` has not run.
+    """
+    patience = Patience(alias)
+    pause = 0.0
+    while not is_stopping(pause):
+        try:
+            if unmigrated(alias):
+                using = "" if alias == "default" else f" --database {alias}"
+                raise InvalidError(f"the tables of {APP} are not in database {alias!r}: run manage.py migrate{using}")
+        except OperationalError as error:
+            pause = patience.lost(error)
+        else:
+            return
+        finally:
+            # Nothing is connected when the threads or processes start.
+            connections[alias].close()
+
+
+def described(workers: Iterable[Worker]) -> list[str]:
+    """What the workers run, on which database and how they are woken; a line each."""
+    return [_described(worker) for worker in workers]
+
+
+def _described(worker: Worker) -> str:
+    runs = ", ".join(f"{name} ({slots} at once)" for name, slots in worker.slots.items())
+    woken = database(worker.alias).woken(conf.notify())
+    vendor = connections[worker.alias].display_name
+    return f"runs {runs} of database {worker.alias!r} ({vendor}), woken {woken}and every {in_words(worker.poll)}"

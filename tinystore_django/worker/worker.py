@@ -1,0 +1,125 @@
+"""A worker: the threads that run the jobs of some queues of one database, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+
+from .. import conf
+from ..databases.listening import ANY
+from ..errors import InvalidError
+from ..registry import Declaration
+from ..store import notices, scheduling
+from .hold import Hold
+from .listening import Listening
+from .loop import Loop, Pace
+from .patience import Patience
+from .upkeep import Upkeep
+
+
+class Worker:
+    """Runs jobs from `start` to `stop`; a context manager does both.
+
+    Args:
+        declarations: the queues and schedules to run, all of one database, each with a handler.
+        concurrency: the most handlers of one queue at once, here; a queue's own total is never passed.
+        lease, poll, grace: microseconds; the settings' unless given.
+        until_idle: ends once nothing is due and nothing runs.
+        max_jobs: ends after so many settled runs.
+
+    Raises:
+        InvalidError: nothing to run, or queues of more than one database.
+    """
+
+    def __init__(
+        self,
+        declarations: Iterable[Declaration],
+        *,
+        concurrency: int | None = None,
+        lease: int | None = None,
+        poll: int | None = None,
+        grace: int | None = None,
+        until_idle: bool = False,
+        max_jobs: int | None = None,
+    ) -> None:
+        self.declarations = _of_one_database(list(declarations))
+        self.alias = self.declarations[0].alias
+        self.slots = {one.name: slots(one, concurrency) for one in self.declarations}
+        self.grace = (conf.grace() if grace is None else grace) / 1e6
+        self.poll = conf.poll() if poll is None else poll
+        self._hold = Hold(self.declarations, conf.lease() if lease is None else lease)
+        patience = Patience(self.alias)
+        pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs)
+        self._loop = Loop(self._hold, pace, patience)
+        self._listening = Listening(self.alias, self.slots, self._loop.wake, patience)
+        self._upkeep = Upkeep(self._hold, patience, self._loop.wake.set)
+
+    @property
+    def settled(self) -> int:
+        """How many runs it has settled."""
+        return self._loop.settled
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether it ended with handlers still at work, whose jobs it gave back."""
+        return not self._loop.is_alive() and bool(self._hold.runs)
+
+    def start(self) -> Worker:
+        """Opens the schedules and starts the threads."""
+        scheduling.open_all(self.alias, {one.name: one.repeat for one in self.declarations if one.repeat})
+        self._unsubscribe = notices.subscribe(self.alias, self._on_notice)
+        for thread in (self._loop, self._listening, self._upkeep):
+            thread.start()
+        return self
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits for its end, at most so long; whether it has ended."""
+        self._loop.join(seconds)
+        if self._loop.is_alive():
+            return False
+        self._unsubscribe()
+        self._listening.stop()
+        self._upkeep.stop()
+        self._listening.join()
+        return True
+
+    def ask_to_stop(self, grace: float | None = None) -> None:
+        """Takes no more; its handlers have `grace` seconds to end, the setting's or flag's unless given."""
+        self._loop.stop(self.grace if grace is None else grace)
+
+    def stop(self, grace: float | None = None) -> None:
+        """Takes no more, waits for its handlers up to `grace` seconds, and gives the rest back."""
+        self.ask_to_stop(grace)
+        self.wait()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _on_notice(self, queue: str) -> None:
+        if queue == ANY or (queue in self.slots and not self._listening.hears):
+            self._loop.wake.notice()
+
+
+def slots(declaration: Declaration, concurrency: int | None) -> int:
+    """How many of its handlers run at once in one worker process."""
+    given = [limit for limit in (declaration.options.total, concurrency) if limit is not None]
+    return min(given, default=1)
+
+
+def _of_one_database(declarations: Sequence[Declaration]) -> Sequence[Declaration]:
+    aliases = {one.alias for one in declarations}
+    if len(aliases) != 1:
+        raise InvalidError(
+            f"queues of the databases {', '.join(sorted(aliases))}: start one worker for each"
+            if aliases
+            else "no queue to run: declare one in an installed app's jobs.py, or name one"
+        )
+    names = [one.name for one in declarations]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InvalidError(f"{', '.join(sorted(twice))}: declared on two stores of one database; declare it once")
+    return declarations

@@ -1,0 +1,80 @@
+"""`run.py test`: every test, on SQLite and on PostgreSQL, with one total at the end.
+
+Nothing is left out in silence: what could not run is the last thing printed, and in CI it is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import postgres
+from tests.postgres_programs import Unavailable
+from tooling.results import Result, read, total, with_exit
+
+ROOT = Path(__file__).resolve().parent.parent
+REPORTS = ROOT / "build" / "reports"
+DATABASES = ("sqlite", "postgresql")
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="run.py test", allow_abbrev=False)
+    parser.add_argument("--db", choices=DATABASES, help="one database, rather than both")
+    asked, pytest_arguments = parser.parse_known_args(arguments)
+    databases = [asked.db] if asked.db else list(DATABASES)
+    results = [suite(database, databases, pytest_arguments) for database in databases]
+    if all(argument.startswith("-") for argument in pytest_arguments):
+        results.append(example(pytest_arguments))
+    else:
+        print("\nleft out: the example project's tests, since the arguments choose among tests")
+    return report(total(results))
+
+
+def suite(database: str, databases: list[str], arguments: list[str]) -> Result:
+    """Runs the tests on one database. What drives a browser, or needs no database, runs on the first only."""
+    print(f"\n=== {database} ===", flush=True)
+    try:
+        if database == "postgresql":
+            postgres.look()
+    except Unavailable as error:
+        return Result(failed=1, not_run=(f"every test on postgresql: {error}",))
+    environment = {
+        **os.environ,
+        "TINYSTORE_TEST_DATABASE": database,
+        "TINYSTORE_TEST_ONCE": "" if database == databases[0] else "done",
+        "TINYSTORE_TEST_INSTALL": "yes",
+    }
+    return run_pytest(database, arguments, environment)
+
+
+def example(arguments: list[str]) -> Result:
+    """Runs the example project's own tests, with its own settings."""
+    print("\n=== example_project ===", flush=True)
+    chosen = [".", "--ds=example_project.settings", "-o", "python_files=tests.py test_*.py"]
+    return run_pytest("example_project", [*chosen, *arguments], dict(os.environ), ROOT / "example_project")
+
+
+def run_pytest(name: str, arguments: list[str], environment: dict[str, str], folder: Path = ROOT) -> Result:
+    junit = REPORTS / f"{name}.xml"
+    junit.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", *arguments, f"--junitxml={junit}"]
+    code = subprocess.call(command, cwd=folder, env=environment)
+    return with_exit(name, read(name, junit), code)
+
+
+def report(result: Result) -> int:
+    """Prints the total, then what did not run; gives the exit code."""
+    print(f"\n{result}", flush=True)
+    for line in result.not_run:
+        print(f"NOT RUN: {line}", flush=True)
+    incomplete = bool(result.not_run) and os.environ.get("CI") == "true"
+    if not result.ran and not result.not_run:
+        print("NOT RUN: no test was chosen")
+    return 1 if result.failed or incomplete or not result.ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
