@@ -41,15 +41,25 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 0 if command in ("-h", "--help", "help") else 2
     prepare(EXTRAS[command])
-    return subprocess.call([str(PYTHON), *task(command, rest)], cwd=ROOT)
+    return become([str(PYTHON), *task(command, rest)])
 
 
 def task(command: str, rest: list[str]) -> list[str]:
     """What the virtual environment's Python is told to do."""
     if command != "demo":
         return ["-m", f"tooling.{command}", *rest]
-    demo = ["example_project/manage.py", "demo", *(word for word in rest if word != "--postgres")]
+    demo = ["example_project/manage.py", "demo", *rest]
     return ["-m", "tests.postgres", "--", str(PYTHON), *demo] if "--postgres" in rest else demo
+
+
+def become(command: list[str]) -> int:
+    """Goes on as another program, in the project's folder; its exit code, where it cannot take our place."""
+    os.chdir(ROOT)
+    if os.name != "nt":
+        # Not below us: Ctrl-C, or a request to end, is then the program's own to answer, in its own time.
+        sys.stdout.flush()
+        os.execv(command[0], command)
+    return subprocess.call(command)
 
 
 def prepare(extras: list[str]) -> None:
@@ -69,8 +79,7 @@ def prepare(extras: list[str]) -> None:
 def _is_of_this_python() -> bool:
     try:
         return (
-            subprocess.check_output([PYTHON, "-c", "import sys; print(sys.version)"], text=True)
-            == f"{sys.version}\n"
+            subprocess.check_output([PYTHON, "-c", "import sys; print(sys.version)"], text=True) == f"{sys.version}\n"
         )
     except (OSError, subprocess.CalledProcessError):
         return False

@@ -15,7 +15,9 @@ from selenium.webdriver import Chrome
 
 import tinystore_django
 from tests import chromium
+from tests.byhand import NOON, Hand
 from tests.settings import CHOSEN
+from tinystore_django import Store, testing
 
 OTHER = {"sqlite": "postgresql", "postgresql": "sqlite"}[CHOSEN]
 PACKAGE = Path(tinystore_django.__file__).parent
@@ -46,7 +48,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = {OTHER}
     if os.environ.get("TINYSTORE_TEST_ONCE") == "done":
         left |= {"browser", *WITHOUT_DATABASE}
-    kept, others = [], []
+    kept: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in items:
         words = {marker.name for marker in item.iter_markers()} | {item.path.parent.name}
         (others if words & left else kept).append(item)
@@ -80,3 +83,24 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     chrome = chromium.start(tmp_path_factory.mktemp("chromium"))
     yield chrome
     chrome.quit()
+
+
+@pytest.fixture
+def clock() -> Iterator[testing.Clock]:
+    """A clock that stands at noon until the test moves it."""
+    with testing.clock(NOON) as moved:
+        yield moved
+
+
+@pytest.fixture
+def shop() -> Iterator[Store]:
+    """A store of the test's own, so that a queue's name is free in each test."""
+    made = Store()
+    yield made
+    made._registry.declarations.clear()
+
+
+@pytest.fixture
+def hand(clock: testing.Clock) -> Hand:
+    """A worker by hand, on the default database."""
+    return Hand()

@@ -229,13 +229,21 @@ def main() -> int:
             print(look())
             return 0
         if _is_given():
-            return subprocess.call(asked.command)
+            return call(asked.command, dict(os.environ))
         with Postgres(durable=asked.durable) as server:
             environment = {**os.environ, "TINYSTORE_TEST_DATABASE_URL": server.url}
-            return subprocess.call(asked.command, env=environment)
+            return call(asked.command, environment)
     except Unavailable as error:
         print(error, file=sys.stderr)
         return 1
+
+
+def call(command: list[str], environment: dict[str, str]) -> int:
+    """Runs a command to its end. A signal is passed on to it, and the server is there until it has answered."""
+    process = subprocess.Popen(command, env=environment)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: process.send_signal(number))
+    return process.wait()
 
 
 if __name__ == "__main__":

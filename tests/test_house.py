@@ -31,10 +31,16 @@ def test_no_file_has_more_than_one_idea() -> None:
     assert long == []
 
 
-def test_the_public_names_are_imported_without_loaded_apps() -> None:
-    names = ", ".join(tinystore_django.__all__)
+def test_importing_the_package_needs_no_loaded_apps() -> None:
+    assert runs("import tinystore_django") == ""
 
-    assert runs(f"from tinystore_django import {names}") == ""
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in tinystore_django.__all__ if not hasattr(tinystore_django, name)] == []
+
+
+def test_the_default_store_is_not_hidden_by_a_module_of_its_name() -> None:
+    assert isinstance(tinystore_django.store, tinystore_django.Store)
 
 
 @pytest.mark.parametrize("module", WITHOUT_DATABASE)

@@ -1,3 +1,5 @@
+import time
+
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
@@ -7,6 +9,8 @@ class TinystoreConfig(AppConfig):
     name = "tinystore_django"
     verbose_name = _("Job queues")
     default_auto_field = "django.db.models.BigAutoField"
+    # No `models` or `jobs` module has been imported yet: a file that changes from here on may not be what runs.
+    loaded_at = time.time()
 
     def ready(self) -> None:
         """Imports each installed app's `jobs` module, so that every process knows every queue."""

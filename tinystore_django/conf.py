@@ -16,10 +16,23 @@ from .timing.durations import duration
 
 DEFAULTS: dict[str, Any] = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True}
 
+SHORTEST_LEASE = 1_000_000  # microseconds
+
 
 def lease() -> int:
     """How long a worker may be silent before its jobs are taken back, in microseconds."""
-    return _span("LEASE")
+    return long_enough(_span("LEASE"), f"TINYSTORE['LEASE'] {given('LEASE')!r}")
+
+
+def long_enough(lease: int, what: str) -> int:
+    """The lease, once it is sure that a busy moment does not cost a live worker its jobs: they would run twice.
+
+    Raises:
+        InvalidError: it is under a second; its text begins with `what`.
+    """
+    if lease < SHORTEST_LEASE:
+        raise InvalidError(f"{what}: write at least 1s, or a busy moment costs a live worker its jobs")
+    return lease
 
 
 def poll() -> int:

@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.dateparse import parse_datetime
 
 from .timing import clock
 from .timing.moments import instant
@@ -28,6 +30,8 @@ class InstantField(InstantBase):
     datetimes (naive ones as `at` takes them) and integers.
     """
 
+    validators: Any = ()  # those of a BigIntegerField compare with integers
+
     def get_internal_type(self) -> str:
         return "BigIntegerField"
 
@@ -35,9 +39,14 @@ class InstantField(InstantBase):
         return None if value is None else clock.to_datetime(value)
 
     def to_python(self, value: Any) -> Any:
+        """Reads what a fixture holds too: microseconds, or an ISO time."""
+        if isinstance(value, str):
+            value = int(value) if value.lstrip("-").isdecimal() else _parsed(value)
         return clock.to_datetime(value) if isinstance(value, int) else value
 
     def get_prep_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            value = self.to_python(value)
         return instant(value, self.name) if isinstance(value, datetime) else value
 
     def value_to_string(self, obj: models.Model) -> str:
@@ -46,6 +55,13 @@ class InstantField(InstantBase):
 
     def formfield(self, **kwargs: Any) -> Any:
         return forms.DateTimeField(**{"required": not self.blank, "label": self.verbose_name, **kwargs})
+
+
+def _parsed(text: str) -> datetime:
+    parsed = parse_datetime(text)
+    if parsed is None:
+        raise ValidationError(f"{text!r}: write a time as 2026-03-01T12:00:00Z, or as microseconds since 1970")
+    return parsed
 
 
 class ByteTextField(ByteTextBase):

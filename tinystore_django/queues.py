@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from typing import Any, Generic, TypeVar, Unpack, overload
 
-from .asynchronous import twin
-from .errors import InvalidError
-from .jobs import Job
+from .asynchronous import twin, twin_iterator
+from .control import check_not_own_atomic
+from .jobs import Job, JobPage
 from .options import whole
 from .registry import Declaration
-from .runs import is_own_atomic
-from .store import adding, changing, reading
+from .store import adding, adding_many, changing, listing, reading
 from .store.placing import When, place
+from .timing.durations import Span
 from .transactions import check_open, warn_of_another
 from .values import check_text, is_text
 from .worker.inline import run_due
@@ -62,6 +63,33 @@ class Queue(Generic[T]):
         new = adding.new_job(alias, self.name, key, text, placing)
         return adding.add(alias, new, self._declaration.options.max_waiting)
 
+    def add_many(
+        self,
+        values: Iterable[T],
+        *,
+        id: Callable[[T], str | None] | None = None,
+        at: datetime | None = None,
+        delay: Span | None = None,
+        group: Callable[[T], str | None] | None = None,
+    ) -> int:
+        """Adds many jobs in few statements, all of them or none; how many, for ids that are taken are skipped.
+
+        Args:
+            values: each as in `add`; all are read and checked before the first is added.
+            id, group: functions of the value.
+            at, delay: when they are due, all at one time.
+
+        Raises:
+            InvalidError: an argument cannot be what it is given as, or one of the values, ids or groups.
+            LimitError: a value is over 1 MiB, or with them more than `max_waiting` jobs would wait.
+        """
+        write = self._declaration.codec.write
+        jobs = [(_text_of(id, value, "id"), write(value), _text_of(group, value, "group")) for value in values]
+        placing = place(None, at=at, delay=delay)
+        alias = self._alias()
+        warn_of_another(alias, self._declaration)
+        return adding_many.add_many(alias, self.name, jobs, placing, self._declaration.options.max_waiting)
+
     def set(self, id: str, value: T, **when: Unpack[When]) -> None:
         """Makes the id's job this one: adds it, or replaces its value and time; a running one gets one run more.
 
@@ -91,14 +119,41 @@ class Queue(Generic[T]):
         alias = self._alias()
         if not is_text(id):
             return False
-        if is_own_atomic(alias, self.name, id):
-            raise InvalidError(f"cancel of {id!r} by its own atomic handler: return run.fail(...) instead")
+        check_not_own_atomic(alias, self.name, id)
         return changing.cancel(alias, self.name, id)
 
     def get(self, id: str) -> Job[T] | None:
         """The id's job as it is now, or None."""
         alias = self._alias()
         return reading.get(alias, self.name, id, self._declaration.codec) if is_text(id) else None
+
+    def list(
+        self, *, prefix: str | None = None, state: str | None = None, after: str | None = None, limit: int = 100
+    ) -> JobPage[T]:
+        """A page of the queue's scheduled, waiting, running and failed jobs.
+
+        Those with ids come first, in the order of their ids' bytes, then those without, as they were added; with
+        state="failed" it is the latest end first.
+
+        Args:
+            prefix: only ids that begin with this plain text.
+            state: only scheduled, waiting, running or failed jobs.
+            after: where the page begins: the `next` of the page before, or any text in the order of ids.
+            limit: the most jobs, 1 to 1,000; there are fewer where their values would pass 4 MiB.
+
+        Raises:
+            InvalidError: one of them cannot be what it is given as.
+        """
+        asked = listing.wanted(self._alias(), self.name, prefix, state)
+        return listing.page(asked, self._declaration.codec, after, limit)
+
+    def all(self, *, prefix: str | None = None, state: str | None = None) -> Iterator[Job[T]]:
+        """The jobs of all pages of `list`, each page read when its first job is asked for.
+
+        Raises:
+            InvalidError: one of them cannot be what it is given as.
+        """
+        return listing.every(listing.wanted(self._alias(), self.name, prefix, state), self._declaration.codec)
 
     def in_(self, transaction: object) -> Queue[T]:
         """The queue inside an open transaction of its database: what it adds commits with it, or not at all.
@@ -154,16 +209,24 @@ class Queue(Generic[T]):
         return run_due([declaration], _concurrency(concurrency))
 
     aadd = twin(add)
+    aadd_many = twin(add_many)
     aset = twin(set)
     aupdate = twin(update)
     acancel = twin(cancel)
     aget = twin(get)
+    alist = twin(list)
+    aall = twin_iterator(all)
     arun_due = twin(run_due)
 
     def _alias(self) -> str:
         if self._within is not None:
             check_open(self._within, self._declaration)
         return self._declaration.alias
+
+
+def _text_of(function: Callable[[T], str | None] | None, value: T, what: str) -> str | None:
+    text = None if function is None else function(value)
+    return None if text is None else check_text(text, what)
 
 
 def _concurrency(concurrency: int | None) -> int | None:

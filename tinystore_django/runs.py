@@ -1,64 +1,22 @@
-"""What a handler is given, and what it may answer; and the worker's side of the same run."""
+"""What a handler is given, and what it may answer."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any
 
-from .databases.rows import Held
-from .errors import ConflictError, RunStopped
+from django.utils import timezone
+
+from . import steps
+from .control import Control, Outcome
 from .store.aftermath import Ending
 from .timing import clock
 from .timing.durations import duration
-from .timing.moments import instant
+from .timing.moments import capped, instant
 from .values import error_text
 
-Why = Literal["timeout", "cancelled", "lost"]
-
-
-@dataclass(slots=True, eq=False)
-class Control:
-    """The worker's side of a run: it stops it, and sees which answers were made."""
-
-    alias: str
-    held: Held
-    is_async: bool = False
-    atomic: bool = False
-    why: Why | None = None
-    answers: list[Outcome] = field(default_factory=list)
-    kept_steps: bool = False
-    on_stop: Callable[[], object] | None = None
-    began: float = field(default_factory=time.monotonic)
-
-    def stop(self, why: Why) -> None:
-        """Tells the handler to end: an async one is cancelled, a sync one finds out at its next step."""
-        if self.why is None:
-            self.why = why
-            if self.on_stop is not None:
-                self.on_stop()
-
-    def check_going(self) -> None:
-        """Raises what a stopped run's next step raises."""
-        if self.why == "lost":
-            raise ConflictError("the run's lease was lost: another worker may run the job already")
-        if self.why is not None:
-            raise RunStopped("the job was cancelled" if self.why == "cancelled" else "the run passed its timeout")
-
-    def __str__(self) -> str:
-        key = "" if self.held.key is None else f" id={self.held.key}"
-        return f"{self.held.queue}{key} attempt={self.held.attempt}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """A handler's answer, made by its run: `return run.retry()`, `return run.snooze("5m")`, `return run.fail("…")`."""
-
-    made_by: Control
-    ending: Ending
+__all__ = ["Outcome", "Run"]
 
 
 class Run:
@@ -85,6 +43,36 @@ class Run:
     def stopped(self) -> bool:
         """Whether it should end: past its timeout, cancelled, or no longer its worker's."""
         return self._control.why is not None
+
+    def step(self, name: str, fn: Callable[[], Any], *, of: Any = Any, atomic: bool = False) -> Any:
+        """Runs a function once in the job's life and keeps its answer; later attempts are given what was kept.
+
+        The first call gives the same: what the kept JSON reads as. In an async handler it is awaited:
+        `await run.step("render", fn)`, with a function that is sync or async.
+
+        Args:
+            name: 1 to 256 bytes, unique in the job.
+            fn: called without arguments; if it raises, nothing is kept.
+            of: the type its answer reads as; what JSON itself has unless given.
+            atomic: the rows that fn writes and the kept answer commit together.
+
+        Raises:
+            InvalidError: the name or the answer cannot be kept.
+            LimitError: the answer is over 1 MiB of JSON.
+            RunStopped: the run has passed its timeout, or its job was cancelled.
+            ConflictError: the job is no longer this run's; nothing was kept.
+        """
+        once = steps.Step(self._control, steps.check_name(name), of, atomic)
+        return once.arun(fn) if self._control.is_async else once.run(fn)
+
+    def set_progress(self, progress: Any) -> None:
+        """Shows how far the run is: any JSON up to 4 KiB. The latest is written, ten a second at most.
+
+        Raises:
+            InvalidError: it cannot be written as JSON, or is longer.
+            RunStopped, ConflictError: as `step` does.
+        """
+        steps.report(self._control, progress)
 
     def retry(self, when: str | timedelta | datetime | None = None) -> Outcome:
         """To be returned: run again after the backoff, or at this time, or after this span; counted as an attempt.
@@ -114,17 +102,8 @@ class Run:
         return answer
 
 
-current: ContextVar[Control | None] = ContextVar("tinystore_run", default=None)
-
-
-def is_own_atomic(alias: str, queue: str, key: str) -> bool:
-    """Whether a job is the one whose `atomic=True` handler is asking."""
-    run = current.get()
-    return run is not None and run.atomic and (run.alias, run.held.queue, run.held.key) == (alias, queue, key)
-
-
 def _when(when: str | timedelta | datetime) -> tuple[int | None, int | None]:
     """A time, or a span; either is brought into the years that can be written when the run has ended."""
     if isinstance(when, datetime):
-        return instant(when, "when"), None
+        return instant(when, "when") if timezone.is_naive(when) else capped(clock.from_datetime(when)), None
     return None, duration(when, "when")

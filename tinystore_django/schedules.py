@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from .asynchronous import twin
+from .control import check_not_own_atomic
 from .jobs import Job
 from .registry import Declaration
 from .store import changing, reading
@@ -51,8 +52,14 @@ class Schedule:
         return reading.get(self._declaration.alias, self.name, self.name, self._declaration.codec)
 
     def cancel(self) -> bool:
-        """Takes its job away until a worker starts with it or run_due opens it again; whether there was one."""
-        return changing.cancel(self._declaration.alias, self.name, self.name)
+        """Takes its job away until a worker starts with it or run_due opens it again; whether there was one.
+
+        Raises:
+            InvalidError: a handler with `atomic=True` cancels the schedule it runs for.
+        """
+        alias = self._declaration.alias
+        check_not_own_atomic(alias, self.name, self.name)
+        return changing.cancel(alias, self.name, self.name)
 
     def work(self, handler: Callable[..., Any] | None = None) -> Worker:
         """Starts a worker of this schedule in this process; a context manager.

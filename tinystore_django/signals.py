@@ -6,8 +6,49 @@ job_settled(id, attempt, outcome, error)    in the worker, once the run is settl
                                             "snoozed", "failed", "cancelled", "lost" or "given back"
 """
 
+from __future__ import annotations
+
+from sys import intern
+from typing import Any
+
 from django.dispatch import Signal
 
-job_added = Signal()
-job_started = Signal()
-job_settled = Signal()
+
+class QueueSignal(Signal):
+    """A signal of one queue or of all. Django knows senders by identity, and a name may be many equal texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: set[str] = set()  # keeps the interned names, whose identities Django keeps
+
+    def connect(self, receiver: Any, sender: object = None, weak: bool = True, dispatch_uid: Any = None) -> None:
+        """As Django's; the sender is a queue's name, None for all queues."""
+        super().connect(receiver, self._known(sender), weak, dispatch_uid)
+
+    def disconnect(self, receiver: Any = None, sender: object = None, dispatch_uid: Any = None) -> bool:
+        """As Django's, of what was connected with the same sender."""
+        return bool(super().disconnect(receiver, self._known(sender), dispatch_uid))
+
+    def has_listeners(self, sender: Any = None) -> bool:
+        """Whether anybody hears of a queue."""
+        return bool(super().has_listeners(self._known(sender)))
+
+    def send_robust(self, sender: Any, **about: Any) -> list[tuple[Any, Any]]:
+        """As Django's: answers or exceptions, by receiver."""
+        return super().send_robust(self._known(sender), **about)
+
+    async def asend_robust(self, sender: Any, **about: Any) -> list[tuple[Any, Any]]:
+        """The same for a coroutine."""
+        return list(await super().asend_robust(self._known(sender), **about))
+
+    def _known(self, sender: object) -> str | None:
+        if sender is None:
+            return None
+        name = intern(str(sender))
+        self._names.add(name)
+        return name
+
+
+job_added = QueueSignal()
+job_started = QueueSignal()
+job_settled = QueueSignal()

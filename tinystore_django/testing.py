@@ -14,7 +14,7 @@ from typing import Any, Final
 from . import jobs
 from .queues import Queue
 from .registry import Declaration, declared
-from .store.reading import everything
+from .store.listing import Wanted, every
 from .timing import clock as process_clock
 from .timing.durations import Span, duration
 from .timing.moments import instant, later
@@ -115,7 +115,7 @@ def _is_like(job: jobs.Job[Any], value: Any, id: Any, at: Any) -> bool:
 
 def _held(queue: Queue[Any]) -> list[jobs.Job[Any]]:
     declaration = queue._declaration
-    return everything(declaration.alias, declaration.name, declaration.codec)
+    return list(every(Wanted(declaration.alias, declaration.name), declaration.codec))
 
 
 def _wanted(value: Any, id: Any, at: Any) -> str:

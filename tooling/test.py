@@ -53,15 +53,16 @@ def suite(database: str, databases: list[str], arguments: list[str]) -> Result:
 def example(arguments: list[str]) -> Result:
     """Runs the example project's own tests, with its own settings."""
     print("\n=== example_project ===", flush=True)
-    chosen = [".", "--ds=example_project.settings", "-o", "python_files=tests.py test_*.py"]
-    return run_pytest("example_project", [*chosen, *arguments], dict(os.environ), ROOT / "example_project")
+    names = ["-o", "pythonpath=example_project", "-o", "python_files=tests.py test_*.py"]
+    chosen = ["example_project", "--ds=example_project.settings", *names]
+    return run_pytest("example_project", [*chosen, *arguments], dict(os.environ))
 
 
-def run_pytest(name: str, arguments: list[str], environment: dict[str, str], folder: Path = ROOT) -> Result:
+def run_pytest(name: str, arguments: list[str], environment: dict[str, str]) -> Result:
     junit = REPORTS / f"{name}.xml"
     junit.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", *arguments, f"--junitxml={junit}"]
-    code = subprocess.call(command, cwd=folder, env=environment)
+    code = subprocess.call(command, cwd=ROOT, env=environment)
     return with_exit(name, read(name, junit), code)
 
 

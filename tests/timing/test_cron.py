@@ -1,8 +1,10 @@
 """The worked answers, and a second opinion: a walk through every real minute that watches a zone's clocks."""
 
 import json
+import random
 import zoneinfo
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -151,9 +153,14 @@ def matches(fields: list[Field], local: datetime) -> bool:
     return on_day and on_weekday if days.free or weekdays.free else on_day or on_weekday
 
 
-def walked(fields: list[Field], place: ZoneInfo, after: datetime, until: datetime) -> datetime | None:
-    """The first real minute at which the clocks pass a matching local time not reached before."""
-    at = after.replace(second=0) - timedelta(hours=26)
+def walked(
+    fields: list[Field], place: ZoneInfo, after: datetime, until: datetime, back: timedelta = timedelta(hours=26)
+) -> datetime | None:
+    """The first real minute at which the clocks pass a matching local time not reached before.
+
+    `back` is how far the clocks may have gone back: what they showed so long before counts as reached.
+    """
+    at = after.replace(second=0) - back
     reached = at.astimezone(place).replace(tzinfo=None, fold=0)
     while at < until:
         at += MINUTE
@@ -184,3 +191,46 @@ def test_a_walk_through_every_minute_finds_the_same_tick(data, fields, name):
     tick = to_datetime(repeat.next(from_datetime(after)))
 
     assert tick == walked(fields, place, after, until) if tick <= until else walked(fields, place, after, until) is None
+
+
+# Frequent, since the walk below is short: the hours of most changes, and all of them.
+NIGHTLY = ["0-5", "*/2", "1,2,3", "2", "*", "23,0,1"]
+
+
+@pytest.mark.parametrize("name", sorted(zoneinfo.available_timezones() - {"Factory", "localtime"}))
+def test_in_every_zone_a_walk_over_one_of_its_changes_finds_the_same_ticks(name):
+    randomly, place = random.Random(name), ZoneInfo(name)
+    change = change_of(place, randomly)
+    minutes, hours = f"{randomly.randrange(60)}/{randomly.randint(1, 60)}", randomly.choice(NIGHTLY)
+    fields = [*(Field(text, values_of(text, high)) for text, high in ((minutes, 59), (hours, 23))), *EVERY_DAY]
+    after = change + timedelta(seconds=randomly.randint(-7200, 3600))
+    until = after.replace(second=0) + timedelta(hours=3)
+
+    tick = to_datetime(cron(f"{minutes} {hours} * * *", name).next(from_datetime(after)))
+
+    # No clock of these years goes back further than two hours.
+    assert walked(fields, place, after, until, timedelta(hours=2)) == (tick if tick <= until else None)
+
+
+EVERY_DAY = [Field("*", set(range(32))), Field("*", set(range(13))), Field("*", set(range(8)))]
+
+
+def values_of(text: str, high: int) -> set[int]:
+    """What a field of the test above stands for."""
+    if "/" in text:
+        start, step = text.replace("*", "0").split("/")
+        return set(range(int(start), high + 1, int(step)))
+    if "-" in text:
+        low, last = text.split("-")
+        return set(range(int(low), int(last) + 1))
+    return set(range(high + 1)) if text == "*" else {int(value) for value in text.split(",")}
+
+
+def change_of(place: ZoneInfo, randomly: random.Random) -> datetime:
+    """The hour of a change of the zone's clocks in a year of 2020 to 2040; any hour where that year has none."""
+    start = datetime(randomly.randint(2020, 2040), 1, 1, tzinfo=UTC)
+    days = [start + timedelta(days=day) for day in range(366)]
+    changed = [one for one, next in pairwise(days) if offset(one, place) != offset(next, place)]
+    day = randomly.choice(changed or days)
+    hours = [day + timedelta(hours=hour) for hour in range(25)]
+    return next((later for one, later in pairwise(hours) if offset(one, place) != offset(later, place)), day)

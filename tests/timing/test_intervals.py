@@ -1,11 +1,17 @@
+import random
+from collections import Counter
+from datetime import UTC, datetime
+from itertools import pairwise
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tinystore_django.timing.clock import EARLIEST, LATEST
+from tinystore_django.timing.clock import EARLIEST, LATEST, from_datetime
 from tinystore_django.timing.intervals import Interval, interval, read
 
 S, HOUR = 1000, 3_600_000
+NEW_YEAR, YEAR = from_datetime(datetime(2026, 1, 1, tzinfo=UTC)), 365 * 24 * HOUR * 1000
 NONE = (
     "|@every 30s|@every 30s +30000ms|@every 0s +0ms|@every 30 +5ms|@every 30s +5s|@every 1.5s +5ms|"
     "@every 30s  +5ms|@every 30s +5ms |@every 30s -5ms|@every 1h30m +5ms|10 3 * * * UTC|@hourly UTC"
@@ -91,3 +97,39 @@ def test_what_is_no_kept_interval_is_none(text):
 
 def test_an_interval_has_words():
     assert Interval(90 * 60 * S, 5).in_words() == "every 1h30m"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.text(), st.sampled_from([1000, 1500, 30 * S, 90 * S, 600 * S, 7 * HOUR, 24 * HOUR]), st.integers())
+def test_over_a_year_of_runs_that_begin_late_and_take_long_no_tick_drifts_or_comes_twice(id, period, seed):
+    randomly, every, at = random.Random(seed), interval(id, period), NEW_YEAR
+    phase = every.phase
+    ticks = []
+
+    while at < NEW_YEAR + YEAR and len(ticks) < 2000:
+        at = every.next(at)
+        ticks.append(at)
+        # Lateness and length: mostly a moment, at times far more than a period or the rest of the night.
+        at += int(randomly.choice([0, 1, 999_999, period * 100, period * 2500, 8 * HOUR * 1000]) * randomly.random())
+
+    assert ticks == sorted(set(ticks))
+    assert {tick // 1000 % period for tick in ticks} == {phase}
+    assert {tick % 1000 for tick in ticks} == {0}
+
+
+@pytest.mark.parametrize("period", [HOUR, 24 * HOUR])
+def test_over_a_year_on_time_each_period_has_one_tick(period):
+    every, at, ticks = interval("report", period), NEW_YEAR, []
+
+    while (at := every.next(at)) <= NEW_YEAR + YEAR:
+        ticks.append(at)
+
+    assert len(ticks) == 365 * 24 * HOUR // period
+    assert {later - one for one, later in pairwise(ticks)} == {period * 1000}
+
+
+def test_the_phases_of_many_ids_spread_over_the_period():
+    tenths = Counter(interval(f"report:{number}", HOUR).phase * 10 // HOUR for number in range(10_000))
+
+    assert sorted(tenths) == list(range(10))
+    assert max(tenths.values()) < 2 * min(tenths.values())

@@ -72,6 +72,15 @@ def test_a_model_is_refused_and_its_pk_is_asked_for(of: Any) -> None:
         Codec(of)
 
 
+def test_a_model_of_django_is_a_model() -> None:
+    from django.contrib.auth.models import User
+
+    with pytest.raises(InvalidError, match="type User: a model's instance is not kept; send its pk"):
+        Codec(User)
+    with pytest.raises(InvalidError, match=r"^value\['user'\]: it is a model's instance"):
+        Codec[Any](Any).write({"user": User(username="ada")})
+
+
 def test_annotations_that_raise_are_refused_with_what_they_raise() -> None:
     @dataclass
     class Odd:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinystore_django.errors import InvalidError
-from tinystore_django.values import check_text, clean, cut, error_text, is_text
+from tinystore_django.values import check_text, clean, cut, error_text, first_line, is_text, plain
 
 GOOD = ["a", " ", "chat:42%_", "é" * 512, "a" * 1024, "😀", "\x01\n"]
 BAD: list[Any] = ["", "a" * 1025, "é" * 513, "a\0", "\ud800", "a\udfffb", None, 3, b"a", ["a"]]
@@ -136,3 +136,21 @@ def test_an_error_of_megabytes_takes_no_longer_than_a_short_one() -> None:
         error_text(error)
 
     assert time.perf_counter() - started < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("no luck", "no luck"),
+        ("\nfirst\nsecond", "first"),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 200 + "…"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+    ],
+)
+def test_a_first_line_is_short_and_harmless_to_a_terminal(text: str, line: str) -> None:
+    assert first_line(text) == line
+
+
+def test_plain_text_has_no_line_ends() -> None:
+    assert plain("a\nb\x00é") == "a\\nb\\x00é"

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models.expressions import BaseExpression
+from django.db.models.expressions import BaseExpression, Func
 
 from ..timing import clock
 from .listening import Listener
-from .rows import Claimed, Fence, Held, NewJob, Renewal, Settled
+from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
 
 Rows = list[tuple[Any, ...]]
 
@@ -24,7 +24,6 @@ class Database(ABC):
 
     vendor: ClassVar[str]
     NOW: ClassVar[str]
-    REST: ClassVar[float] = 0.0  # seconds between two rounds of a worker
     AT: ClassVar[str] = "coalesce(%(at)s, {now} + %(delay)s)"
 
     # on conflict: the ORM's ignore_conflicts does not say whether the row was added.
@@ -75,6 +74,14 @@ class Database(ABC):
         """`now` inside a query of the ORM."""
 
     @abstractmethod
+    def size_expression(self, column: str) -> Func:
+        """How many bytes a text has in UTF-8, inside a query of the ORM."""
+
+    @abstractmethod
+    def insert_many(self, batch: Batch) -> int:
+        """Adds many jobs but those whose ids are taken; how many it added."""
+
+    @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
         """A transaction for reading and then writing: the one already open, or a new one."""
 
@@ -83,8 +90,9 @@ class Database(ABC):
         """The same for a worker's round, on a connection of its own, READ COMMITTED whatever the project's are."""
 
     @abstractmethod
-    def claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
-        """Marks as running up to `wanted[queue]` due jobs of each queue, the earliest first."""
+    def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
+        """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
+        each queue, the earliest first: both in one transaction."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
@@ -97,6 +105,10 @@ class Database(ABC):
     @abstractmethod
     def clear(self, most: int) -> int:
         """Deletes up to `most` rows past their keep; how many it deleted."""
+
+    @abstractmethod
+    def rest(self) -> float:
+        """How many seconds a worker leaves to others between two rounds that wrote something."""
 
     @abstractmethod
     def tell(self, queue: str) -> None:
@@ -137,4 +149,6 @@ def held(lease: int, rows: Iterable[tuple[Any, ...]]) -> list[Held]:
 def parameters(row: Settled) -> dict[str, Any]:
     """A settled row as the parameters of its statement."""
     job, run, lease = row.fence
-    return {**asdict(row), "id": job, "run": run, "lease": lease}
+    columns = asdict(row)
+    del columns["fence"]  # SQLite cannot bind it, and under DEBUG Django binds every parameter
+    return {**columns, "id": job, "run": run, "lease": lease}

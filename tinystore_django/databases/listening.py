@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -16,6 +17,8 @@ class Listener(ABC):
     """One source of notices. It is used by one thread, and closed by it."""
 
     how: ClassVar[str]
+    # Whether one notice speaks for what is added just after it, too, so that another look is due a little later.
+    gathers: ClassVar[bool] = False
 
     @abstractmethod
     def wait(self, seconds: float) -> set[str]:
@@ -31,29 +34,55 @@ class Listener(ABC):
 
 
 class FileListener(Listener):
-    """Looks at the times and sizes of a SQLite database's files: a few microseconds, and no query."""
+    """Looks at the times and sizes of a SQLite database's files: a few microseconds, and no query.
+
+    A commit is written to the file before anybody may read it, and a slow disk may take long to say that it is
+    safe. So once the file has changed, SQLite is asked whether there is anything new to read.
+    """
 
     how = "by changes of the database's file"
     LOOK = 0.02  # seconds
+    COMMIT = 2.0  # seconds from a write to the end of its commit, at the longest
 
     def __init__(self, file: str) -> None:
         self.files = [Path(file), Path(f"{file}-wal")]
+        self.connection = sqlite3.connect(file, timeout=0, isolation_level=None, uri=True)
         self.seen = self._look()
+        self.changed_at = time.monotonic()
+        self.version = 0
+        self.version = self._version()
 
     def wait(self, seconds: float) -> set[str]:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(self.LOOK)
-            if (now := self._look()) != self.seen:
-                self.seen = now
+            if self._has_more():
                 return {ANY}
         return set()
 
     def close(self) -> None:
-        """Nothing is held open."""
+        self.connection.close()
+
+    def _has_more(self) -> bool:
+        if (seen := self._look()) != self.seen:
+            self.seen, self.changed_at = seen, time.monotonic()
+        if time.monotonic() - self.changed_at > self.COMMIT:
+            return False
+        before, self.version = self.version, self._version()
+        return self.version != before
 
     def _look(self) -> list[tuple[int, int]]:
         return [_signature(file) for file in self.files]
+
+    def _version(self) -> int:
+        """What differs once another connection has committed."""
+        try:
+            return int(self.connection.execute("pragma data_version").fetchall()[0][0])
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            self.changed_at = time.monotonic()  # somebody is at it: to be asked again
+            return self.version
 
 
 def _signature(file: Path) -> tuple[int, int]:
@@ -68,6 +97,7 @@ class NotifyListener(Listener):
     """A connection of its own that LISTENs."""
 
     how = "by LISTEN/NOTIFY"
+    gathers = True
     CHANNEL = "tinystore"
     LISTEN = f"listen {CHANNEL}"
     # A server that vanished without a word is noticed within half a minute.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import select
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import selectors
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
-from django.db import transaction
-from django.db.models import BigIntegerField, Value
+from django.db import IntegrityError, transaction
+from django.db.models import BigIntegerField, F, Func, Value
 from django.db.models.expressions import BaseExpression, RawSQL
 from psycopg import IsolationLevel
 from psycopg.pq import TransactionStatus
@@ -17,7 +17,10 @@ from psycopg.pq import TransactionStatus
 from ..timing import clock
 from .base import Database, held, parameters
 from .listening import Listener, NotifyListener
-from .rows import Claimed, Fence, Settled
+from .rows import Batch, Claimed, Fence, Settled
+
+# poll where there is one: select knows no file above 1,023, and many handlers open many.
+_Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
 class PostgreSQL(Database):
@@ -25,36 +28,42 @@ class PostgreSQL(Database):
     NOW = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
     AT = "coalesce(%(at)s::bigint, {now} + %(delay)s::bigint)"
 
-    # The ORM has no UPDATE of a limited, locked, ordered selection with RETURNING. array(...) is evaluated once,
-    # so that the rows are found by their primary key and never more of them than the limit.
-    CLAIM = """
-        with claimed as (
-          update tinystore_django_job job
-          set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {now}
-          where id = any(array(
-            select head.id from unnest(%(queues)s::text[], %(free)s::int[]) wanted(queue, free)
-            cross join lateral (
-              select id from tinystore_django_job where queue = wanted.queue and state = 0 and at <= {now}
-              order by at, id limit wanted.free for update skip locked) head))
-          returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
-        select claimed.*, {now}, (
-            select min(head.at) from unnest(%(queues)s::text[]) known(queue)
-            cross join lateral (
-              select at from tinystore_django_job where queue = known.queue and state = 0 and at > {now}
-              order by at limit 1) head)
-        from (select 1) always left join claimed on true
-    """
-
     # Neither this nor SETTLE says state = 1: the planner would walk the running index, which is full of dead
     # entries under load. SKIP LOCKED: one user's open `set` must not hold up a whole round.
-    REMOVE = """
-        with ended as materialized (
+    REMOVED = """
+        ended as materialized (
           select job.id from tinystore_django_job job
           join unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
             on job.id = done.id and job.run = done.run and job.lease = done.lease
-          where job.next_at is null or job.cancelled for update of job skip locked)
-        delete from tinystore_django_job where id = any(array(select id from ended)) returning id, run, lease
+          where job.next_at is null or job.cancelled for update of job skip locked),
+        removed as (
+          delete from tinystore_django_job where id = any(array(select id from ended)) returning id, run, lease)
     """
+
+    # A worker's whole round in one statement, and so in one trip and one commit. The ORM has no UPDATE of a
+    # limited, locked, ordered selection with RETURNING. array(...) is evaluated once, so that the rows are found
+    # by their primary key and never more of them than the limit.
+    CLAIM = f"""
+        with {REMOVED},
+        claimed as (
+          update tinystore_django_job job
+          set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
+          where id = any(array(
+            select head.id from unnest(%(queues)s::text[], %(free)s::int[]) wanted(queue, free)
+            cross join lateral (
+              select id from tinystore_django_job where queue = wanted.queue and state = 0 and at <= {{now}}
+              order by at, id limit wanted.free for update skip locked) head))
+          returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
+        select {{now}}, (
+            select min(head.at) from unnest(%(queues)s::text[]) known(queue)
+            cross join lateral (
+              select at from tinystore_django_job where queue = known.queue and state = 0 and at > {{now}}
+              order by at limit 1) head),
+          array(select array[id, run, lease] from removed), claimed.*
+        from (select 1) always left join claimed on true
+    """
+
+    REMOVE = f"with {REMOVED} select id, run, lease from removed"
 
     SETTLE = """
         with settled as materialized (
@@ -79,6 +88,27 @@ class PostgreSQL(Database):
         from settled where job.id = settled.job_id returning settled.id, settled.run, settled.lease
     """
 
+    # Two to five times as fast as an insert, but it knows no ON CONFLICT: for jobs whose ids are all free.
+    COPY = """copy tinystore_django_job (queue, key, value, "group", at, due) from stdin"""
+
+    # The limit keeps it a look at the index for each id: a join would be planned by statistics that a bulk outdates.
+    ANY_TAKEN = """
+        select exists (select 1 from json_array_elements_text(%(keys)s::json) given(key)
+          cross join lateral (select from tinystore_django_job job
+            where job.queue = %(queue)s and job.key = given.key and not job.released limit 1) taken)
+    """
+
+    # JSON, not arrays: the driver writes an array element by element, which takes longer than the insert itself.
+    INSERT_MANY = """
+        with added as (
+          insert into tinystore_django_job (queue, key, value, "group", at, due)
+          select %(queue)s, key, value, "group", %(at)s, %(at)s
+          from rows from (json_array_elements_text(%(keys)s::json), json_array_elements_text(%(values)s::json),
+            json_array_elements_text(%(groups)s::json)) with ordinality job(key, value, "group", place)
+          order by place on conflict do nothing returning 1)
+        select count(*) from added
+    """
+
     CLEAR = """
         delete from tinystore_django_job where id = any(array(
           select id from tinystore_django_job where kept_until <= {now} order by kept_until
@@ -98,6 +128,29 @@ class PostgreSQL(Database):
             return Value(frozen, output_field=BigIntegerField())
         return RawSQL(self.NOW, (), output_field=BigIntegerField())
 
+    def size_expression(self, column: str) -> Func:
+        return Func(F(column), function="octet_length", output_field=BigIntegerField())
+
+    def insert_many(self, batch: Batch) -> int:
+        if self._are_free(batch.queue, [key for key, _, _ in batch.jobs if key is not None]):
+            # Should another add one of them between our look and our copy, the insert leaves it out.
+            with suppress(IntegrityError), transaction.atomic(using=self.alias):
+                return self._copy(batch)
+        keys, values, groups = map(json.dumps, zip(*batch.jobs, strict=True))
+        parameters = {"queue": batch.queue, "at": batch.at, "keys": keys, "values": values, "groups": groups}
+        return int(self.run(self.INSERT_MANY, parameters)[0][0])
+
+    def _are_free(self, queue: str, keys: Sequence[str]) -> bool:
+        if len(set(keys)) < len(keys):
+            return False
+        return not keys or not self.run(self.ANY_TAKEN, {"queue": queue, "keys": json.dumps(keys)})[0][0]
+
+    def _copy(self, batch: Batch) -> int:
+        with self.connection.cursor() as cursor, self.connection.wrap_database_errors, cursor.copy(self.COPY) as copy:
+            for key, value, group in batch.jobs:
+                copy.write_row((batch.queue, key, value, group, batch.at, batch.at))
+        return len(batch.jobs)
+
     def transaction(self) -> AbstractContextManager[Any]:
         return nullcontext() if self.in_transaction() else transaction.atomic(using=self.alias)
 
@@ -108,28 +161,29 @@ class PostgreSQL(Database):
             self.connection.ensure_connection()
             raw = self.connection.connection
             if raw.isolation_level != IsolationLevel.READ_COMMITTED:
-                raw.isolation_level = IsolationLevel.READ_COMMITTED
+                with self.connection.wrap_database_errors:  # it may have died this moment
+                    raw.isolation_level = IsolationLevel.READ_COMMITTED
         with self.transaction():
             yield
 
-    def claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
+    def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
         parameters = {"lease": lease, "queues": list(wanted), "free": list(wanted.values())}
-        rows = self.run(self.CLAIM, parameters)
-        taken = sorted((row for row in rows if row[0] is not None), key=lambda row: (row[-3], row[0]))
-        now, next_due = rows[0][-2:]
-        return Claimed(now, held(lease, (row[:-3] for row in taken)), next_due)
+        rows = self.run(self.CLAIM, parameters | _fences(ended))
+        now, next_due, removed, *_ = rows[0]
+        taken = sorted((row[3:] for row in rows if row[3] is not None), key=lambda row: (row[-1], row[0]))
+        return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due, _as_fences(removed))
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
-        ids, numbers, leases = map(list, zip(*runs, strict=True))
-        removed = self.run(self.REMOVE, {"ids": ids, "runs": numbers, "leases": leases})
-        return {(job, run, lease) for job, run, lease in removed}
+        return _as_fences(self.run(self.REMOVE, _fences(runs)))
 
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
-        settled = self.run(self.SETTLE, {"rows": json.dumps([parameters(row) for row in rows])})
-        return {(job, run, lease) for job, run, lease in settled}
+        return _as_fences(self.run(self.SETTLE, {"rows": json.dumps([parameters(row) for row in rows])}))
 
     def clear(self, most: int) -> int:
         return len(self.run(self.CLEAR, {"most": most}))
+
+    def rest(self) -> float:
+        return 0.0
 
     def tell(self, queue: str) -> None:
         self.run(self.TELL, {"channel": NotifyListener.CHANNEL, "queue": queue})
@@ -149,5 +203,16 @@ class PostgreSQL(Database):
         if raw.closed:
             return False
         # An idle server says nothing: something to read is its farewell, or a notice of a handler's own LISTEN.
-        readable = select.select([raw.fileno()], [], [], 0)[0]
+        with _Selector() as selector:
+            selector.register(raw.fileno(), selectors.EVENT_READ)
+            readable = selector.select(0)
         return not readable or self.connection.is_usable()
+
+
+def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:
+    ids, numbers, leases = map(list, zip(*runs, strict=True)) if runs else ([], [], [])
+    return {"ids": ids, "runs": numbers, "leases": leases}
+
+
+def _as_fences(rows: Iterable[Sequence[int]]) -> set[Fence]:
+    return {(job, run, lease) for job, run, lease in rows}

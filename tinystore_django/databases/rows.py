@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 # A run of a job: its primary key, the run's number and the lease it was claimed under. A settle, a step or a report
@@ -20,6 +21,15 @@ class NewJob:
     delay: int = 0
     group: str | None = None
     repeat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Jobs to insert together, due at one time: each as its id, its value and its group."""
+
+    queue: str
+    jobs: Sequence[tuple[str | None, str, str | None]]
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,7 @@ class Claimed:
     now: int
     held: list[Held] = field(default_factory=list)
     next_due: int | None = None
+    removed: set[Fence] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,24 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from sqlite3 import ProgrammingError
+from threading import local
 from typing import Any
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Value
+from django.db.models import BigIntegerField, BinaryField, Func, Value
 from django.db.models.expressions import BaseExpression
+from django.db.models.functions import Cast, Length
 
 from ..timing import clock
 from .base import Database, Rows, held, parameters
 from .listening import FileListener, Listener
-from .rows import Claimed, Fence, Settled
+from .rows import Batch, Claimed, Fence, Settled
 
 
 class SQLite(Database):
     vendor = "sqlite"
     NOW = "%(now)s"
-    # The lock goes to whoever asks at the right moment: a worker that never rests starves everybody else.
+    # Seconds. The lock goes to whoever asks at the right moment: while others write, a worker that never rests
+    # starves them. data_version moves with the commits of other connections only.
     REST = 0.002
+    VERSION = "pragma data_version"
+
+    INSERT_ROW = """
+        insert into tinystore_django_job (queue, key, value, "group", repeat, at, due)
+        values (%s, %s, %s, %s, %s, %s, %s) on conflict do nothing
+    """
 
     # The first due time of each queue: an idle worker's only question.
     HEADS = """
@@ -70,11 +80,25 @@ class SQLite(Database):
         returning id
     """
 
+    def __init__(self, alias: str) -> None:
+        super().__init__(alias)
+        self._versions = local()  # each connection counts the commits of the others
+
     def now(self) -> int:
         return clock.now()
 
     def now_expression(self) -> BaseExpression:
         return Value(clock.now(), output_field=BigIntegerField())
+
+    def size_expression(self, column: str) -> Func:
+        # Of a text SQLite counts the characters, of a blob the bytes.
+        return Length(Cast(column, BinaryField()))
+
+    def insert_many(self, batch: Batch) -> int:
+        rows = [(batch.queue, key, value, group, None, batch.at, batch.at) for key, value, group in batch.jobs]
+        with self.connection.cursor() as cursor:
+            cursor.executemany(self.INSERT_ROW, rows)
+            return int(cursor.rowcount)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -95,7 +119,14 @@ class SQLite(Database):
     def worker_transaction(self) -> AbstractContextManager[Any]:
         return self.transaction()
 
-    def claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
+    def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
+        if not ended:
+            return self._claim(lease, wanted)
+        with self.worker_transaction():
+            removed = self.remove(ended)
+            return replace(self._claim(lease, wanted), removed=removed)
+
+    def _claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
         queues = json.dumps(list(wanted))
         heads = {queue: at for queue, at in self.run(self.HEADS, {"queues": queues}) if at is not None}
         now = clock.now()
@@ -119,6 +150,11 @@ class SQLite(Database):
 
     def clear(self, most: int) -> int:
         return len(self.run(self.CLEAR, {"most": most}))
+
+    def rest(self) -> float:
+        version = self.run(self.VERSION)[0][0]
+        before, self._versions.seen = getattr(self._versions, "seen", version), version
+        return self.REST if version != before else 0.0
 
     def tell(self, queue: str) -> None:
         """Nobody listens: the workers see the file change."""

@@ -17,25 +17,28 @@ def add(alias: str, new: NewJob, max_waiting: int | None = None) -> bool:
     Raises:
         LimitError: the queue holds `max_waiting` jobs that have not started.
     """
-    if not check_room(alias, new.queue, new.key, max_waiting) or not insert(alias, new):
+    try:
+        check_room(alias, new.queue, max_waiting)
+    except LimitError:
+        if new.key is not None and _taken(alias, new.queue, new.key):
+            return False
+        raise
+    if not insert(alias, new):
         return False
     notices.added(alias, new.queue, new.key)
     return True
 
 
-def check_room(alias: str, queue: str, key: str | None, max_waiting: int | None) -> bool:
-    """Whether a job may be added. False where the queue is full, and the id is taken anyway.
+def check_room(alias: str, queue: str, max_waiting: int | None, more: int = 1) -> None:
+    """Checks that so many more jobs may wait.
 
     Adders lock nothing shared for it: those of several processes may together add a few too many.
 
     Raises:
         LimitError: the queue is full.
     """
-    if max_waiting is None or not _full(alias, queue, max_waiting):
-        return True
-    if key is not None and _taken(alias, queue, key):
-        return False
-    raise LimitError(f"queue {queue!r} holds {max_waiting} jobs that have not started, its max_waiting")
+    if max_waiting is not None and _full(alias, queue, max_waiting + 1 - more):
+        raise LimitError(f"queue {queue!r} holds {max_waiting} jobs that have not started, its max_waiting")
 
 
 def insert(alias: str, new: NewJob) -> bool:
@@ -55,8 +58,9 @@ def new_job(alias: str, queue: str, key: str | None, value: str, placing: Placin
 
 
 def _full(alias: str, queue: str, most: int) -> bool:
-    waiting = Job.objects.using(alias).filter(queue=queue, state__in=NOT_STARTED)
-    return waiting.values("id")[:most].count() >= most
+    # One state at a time and in order, so that the index of each is walked; the two together have none.
+    rows = [Job.objects.using(alias).filter(queue=queue, state=state).order_by("at", "id") for state in NOT_STARTED]
+    return sum(some.values("id")[:most].count() for some in rows) >= most
 
 
 def _taken(alias: str, queue: str, key: str) -> bool:

@@ -46,7 +46,8 @@ def aftermath(held: Held, ending: Ending, options: QueueOptions | None, seen: Se
     # Its repeat may have been changed while it ran, or be of a zone that the time zone data no longer has.
     held = replace(held, repeat=seen.repeat)
     if held.repeat and (corrupt := _corrupt(held.repeat)):
-        return _failed(replace(held, repeat=None), Ending("failed", corrupt), options, now)
+        row = _failed(held, Ending("failed", corrupt), options, now)
+        return replace(row, seen_next=seen.next_at)
     if seen.next_at is not None:
         return _run_more(held, ending, seen, now)
     if ending.kind == "given back":

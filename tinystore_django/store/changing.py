@@ -17,24 +17,24 @@ def set_(alias: str, queue: str, key: str, value: str, placing: Placing, max_wai
     Raises:
         LimitError: it would add a job to the `max_waiting` that have not started.
     """
-    check_room(alias, queue, key, max_waiting)
-    while not _set(alias, queue, key, value, placing):
+    while not _set(alias, queue, key, value, placing, max_waiting):
         pass  # another call added the id between our look and our insert: its job is the one to replace
 
 
-def _set(alias: str, queue: str, key: str, value: str, placing: Placing) -> bool:
+def _set(alias: str, queue: str, key: str, value: str, placing: Placing, max_waiting: int | None) -> bool:
     store = database(alias)
     with store.transaction():
         row = lock(alias, queue, key)
         now = store.now()
         if row is None or row.state == State.DONE or expired(row, now):
+            check_room(alias, queue, max_waiting)
             return _add_afresh(alias, row, new_job(alias, queue, key, value, placing))
         row.value = value
         row.repeat = placing.repeat_text or row.repeat
         if row.state == State.RUNNING:
             _run_once_more(row, placing, now)
         else:
-            _start_afresh(row, placing, now)
+            start_afresh(row, placing, now)
     notices.changed(alias, queue)
     return True
 
@@ -50,19 +50,20 @@ def _add_afresh(alias: str, row: Job | None, new: NewJob) -> bool:
 
 def _run_once_more(row: Job, placing: Placing, now: int) -> None:
     row.next_group = placing.group or row.next_group or row.group
-    row.next_at = placing.time(now)
-    row.save(update_fields=["value", "repeat", "next_at", "next_group"])
+    row.next_at = placing.given(now)
+    row.save(using=row._state.db, update_fields=["value", "repeat", "next_at", "next_group"])
 
 
-def _start_afresh(row: Job, placing: Placing, now: int) -> None:
+def start_afresh(row: Job, placing: Placing, now: int) -> None:
+    """Makes a locked job that does not run one that never ran, due at the time given, else now."""
     if row.state == State.FAILED:
         row.last_started_at = row.last_ended_at = None
     row.state, row.attempt = State.READY, 0
     row.at = row.due = placing.time(now)
     row.group = placing.group or row.group
     row.error = row.traceback = row.ended_at = row.until = row.kept_until = None
-    row.save()
-    _drop_steps(row)
+    row.save(using=row._state.db)
+    drop_steps(row)
 
 
 def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bool:
@@ -76,7 +77,7 @@ def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bo
         row.due = row.at = placing.time(store.now()) if placing.timed else row.at
         row.group = placing.group or row.group
         row.repeat = placing.repeat_text or row.repeat
-        row.save(update_fields=["value", "at", "due", "group", "repeat"])
+        row.save(using=row._state.db, update_fields=["value", "at", "due", "group", "repeat"])
     notices.changed(alias, queue)
     return True
 
@@ -88,15 +89,21 @@ def cancel(alias: str, queue: str, key: str) -> bool:
         row = lock(alias, queue, key)
         if row is None or row.state == State.DONE or expired(row, store.now()):
             return False
-        if row.state == State.RUNNING:
-            row.cancelled = row.released = True
-            row.save(update_fields=["cancelled", "released"])
-        else:
-            _drop_steps(row)
-            row.delete()
+        take_away(row)
     return True
 
 
-def _drop_steps(row: Job) -> None:
+def take_away(row: Job) -> None:
+    """Removes a locked job; a running one's row stays until its handler, told to stop, has ended."""
+    if row.state == State.RUNNING:
+        row.cancelled = row.released = True
+        row.save(using=row._state.db, update_fields=["cancelled", "released"])
+    else:
+        drop_steps(row)
+        row.delete(using=row._state.db)
+
+
+def drop_steps(row: Job) -> None:
+    """Drops the answers of a locked job's steps: its next run is a fresh one."""
     if row.run:
         Step.objects.using(row._state.db).filter(job=row.pk).delete()

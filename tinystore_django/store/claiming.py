@@ -13,8 +13,8 @@ def turn(
     alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int]
 ) -> tuple[Settling, Claimed | None]:
     """Settles the finished runs, then claims up to `wanted[queue]` due jobs of each queue; none wanted, nothing."""
-    if not finished:
-        return Settling({}, []), claim(alias, lease, wanted) if wanted else None
+    if wanted and all(one.plain for one in finished):
+        return _plain_turn(alias, lease, finished, wanted)
     with database(alias).worker_transaction():
         return settle(alias, finished), claim(alias, lease, wanted) if wanted else None
 
@@ -22,3 +22,13 @@ def turn(
 def claim(alias: str, lease: int, wanted: Mapping[str, int]) -> Claimed:
     """Marks due jobs as running under a lease. What it took is in the order to start it."""
     return database(alias).claim(lease, wanted)
+
+
+def _plain_turn(
+    alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int]
+) -> tuple[Settling, Claimed]:
+    """Most runs are done and leave nothing: their rows go in the statement that claims."""
+    plain = {one.held.fence: one for one in finished if not one.may_have_steps}
+    claimed = database(alias).claim(lease, wanted, list(plain))
+    settling = settle(alias, [one for one in finished if one.held.fence not in claimed.removed])
+    return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), claimed

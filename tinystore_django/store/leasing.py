@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+
 from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
 from ..models import Job, Lease
 from ..options import QueueOptions
 from ..timing import clock
 from .aftermath import LOST, Ending
-from .locking import State
+from .locking import State, known
 from .settling import Finished, settle
 
 # How many lost jobs one transaction takes back.
@@ -33,8 +34,8 @@ def give_up(alias: str, lease: int) -> None:
     Lease.objects.using(alias).filter(pk=lease).delete()
 
 
-def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> list[Held]:
-    """Takes back the jobs of workers whose leases ran out; those it took back.
+def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> dict[Held, str]:
+    """Takes back the jobs of workers whose leases ran out; each with its outcome, "lost" or "failed".
 
     A job is lost when its lease's row is gone, whoever removed it. What is read here may be old by the time it is
     settled: the settle's fence leaves alone what another worker has meanwhile taken back or claimed.
@@ -46,7 +47,7 @@ def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> list[
         outcomes = settle(
             alias, [Finished(held, Ending("lost", LOST), options_of(held.queue)) for held in lost]
         ).outcomes
-    return [held for held in lost if held.fence in outcomes]
+    return {held: outcomes[held.fence] for held in lost if held.fence in outcomes}
 
 
 def unknown(alias: str, lease: int, known: Container[Fence]) -> list[Held]:
@@ -68,18 +69,16 @@ def _lost(alias: str) -> list[Held]:
 
 
 def _held(row: Job) -> Held:
-    due, started, queue, lease = row.due, row.started_at, row.queue, row.lease
-    assert due and started and queue and lease is not None  # as every running row has
     return Held(
         id=row.pk,
         run=row.run,
-        lease=lease,
-        queue=queue,
+        lease=known(row.lease),
+        queue=known(row.queue),
         key=row.key,
         value=row.value,
-        at=clock.from_datetime(due),
+        at=clock.from_datetime(known(row.due)),
         attempt=row.attempt,
         group=row.group,
         repeat=row.repeat,
-        started_at=clock.from_datetime(started),
+        started_at=clock.from_datetime(known(row.started_at)),
     )

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from ..databases import database
 from ..models import Job
 from ..timing import clock
 
+T = TypeVar("T")
+
 State = Job.State
 NOT_STARTED = (State.READY, State.ASIDE)
 ENDED = (State.FAILED, State.DONE)
+
+
+def known(value: T | None) -> T:
+    """A column that no row in this state leaves empty."""
+    assert value is not None
+    return value
 
 
 def lock(alias: str, queue: str, key: str) -> Job | None:
@@ -20,6 +30,11 @@ def lock(alias: str, queue: str, key: str) -> Job | None:
     return rows.first()
 
 
+def lock_row(alias: str, job: int) -> Job | None:
+    """The row of a primary key, locked in the same way; None if it is gone."""
+    return Job.objects.using(alias).select_for_update().filter(pk=job).first()
+
+
 def expired(row: Job, now: int) -> bool:
     """Whether the row of an ended job has passed the time its id was kept for."""
     return row.until is not None and clock.from_datetime(row.until) <= now
@@ -28,5 +43,6 @@ def expired(row: Job, now: int) -> bool:
 def release(alias: str, queue: str, key: str) -> bool:
     """Frees the id of a job that is past its keep; whether there was one. Its row is cleared by the workers."""
     now = database(alias).now_expression()
-    rows = Job.objects.using(alias).filter(queue=queue, key=key, released=False, state__in=ENDED)
-    return rows.filter(until__lte=now).update(released=True) > 0
+    # No word of the state: its index leads through every failed job of the queue.
+    rows = Job.objects.using(alias).filter(queue=queue, key=key, released=False, until__lte=now)
+    return rows.update(released=True) > 0

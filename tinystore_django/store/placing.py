@@ -34,11 +34,14 @@ class Placing:
 
     def time(self, now: int) -> int:
         """When the job is due: the time given, else the repeat's next tick, else now."""
+        given = self.at is not None or self.delay is not None
+        return self.repeat.next(now) if self.repeat and not given else self.given(now)
+
+    def given(self, now: int) -> int:
+        """The time given, else now, whatever the repeat."""
         if self.at is not None:
             return self.at
-        if self.delay is not None:
-            return later(now, self.delay, "delay")
-        return self.repeat.next(now) if self.repeat else now
+        return now if self.delay is None else later(now, self.delay, "delay")
 
 
 class When(TypedDict, total=False):

@@ -11,7 +11,7 @@ from ..jobs import Job, LastRun, Unreadable
 from ..models import Job as Row
 from ..timing import clock
 from ..values import Codec, read_json
-from .locking import State, expired
+from .locking import State, expired, known
 
 T = TypeVar("T")
 MOST_AHEAD = 10_000
@@ -35,41 +35,45 @@ def shown(row: Row, now: int, codec: Codec[T], ahead: int = 0) -> Job[T]:
         id=row.key,
         kept=_value(row, codec),
         state=state,
-        at=_at(row),
+        at=due_at(row),
         attempt=row.attempt,
         ahead=ahead,
         progress=read_json(row.progress) if row.progress and state == "running" else None,
         error=None if done else row.error,
         group=row.next_group or row.group,
         repeat=row.repeat,
-        last_run=_last_run(row),
+        last_run=last_run(row),
     )
 
 
 def state_of(row: Row, now: int) -> str:
     """scheduled, waiting, running, failed or done: the first two follow from the clock."""
     if row.state in (State.READY, State.ASIDE):
-        return "scheduled" if clock.from_datetime(_known(row.at)) > now else "waiting"
+        return "scheduled" if clock.from_datetime(known(row.at)) > now else "waiting"
     return {State.RUNNING: "running", State.FAILED: "failed", State.DONE: "done"}[State(row.state)]
 
 
 def ahead(row: Row, now: int) -> int:
     """How many due jobs of the queue start before this one, counted up to 10,000."""
     before = Row.objects.using(row._state.db).filter(queue=row.queue, state=State.READY, at__lte=now)
+    # In order, so that the index is walked: how far a scan of the rows goes for so many depends on where they lie.
+    before = before.order_by("-at", "-id")
+    # Two ranges of the index: as one condition, all jobs of the same time would be looked at.
     earlier = before.filter(at__lt=row.at).values("id")[:MOST_AHEAD].count()
-    tied = before.filter(at=row.at, id__lt=row.pk).values("id")[:MOST_AHEAD].count()
-    return min(earlier + tied, MOST_AHEAD)
+    return earlier + before.filter(at=row.at, id__lt=row.pk).values("id")[: MOST_AHEAD - earlier].count()
 
 
-def _at(row: Row) -> datetime:
+def due_at(row: Row) -> datetime:
+    """When a job may start; a running one's, when it was due."""
     # A running retry was due when its first attempt was; `at` is the retry's own time.
-    return _known(row.due if row.state == State.RUNNING else row.at)
+    return known(row.due if row.state == State.RUNNING else row.at)
 
 
-def _last_run(row: Row) -> LastRun | None:
+def last_run(row: Row) -> LastRun | None:
+    """A job's last settled run, if it had one."""
     if row.last_ended_at is None:
         return None
-    return LastRun(_known(row.last_started_at), row.last_ended_at)
+    return LastRun(known(row.last_started_at), row.last_ended_at)
 
 
 def _value(row: Row, codec: Codec[Any]) -> Any:
@@ -77,16 +81,3 @@ def _value(row: Row, codec: Codec[Any]) -> Any:
         return codec.read(row.value)
     except CorruptError as error:
         return Unreadable(str(error))
-
-
-def _known(moment: datetime | int | None) -> datetime:
-    assert isinstance(moment, datetime)
-    return moment
-
-
-def everything(alias: str, queue: str, codec: Codec[T]) -> list[Job[T]]:
-    """All jobs of a queue that have not ended well, in order of insertion."""
-    store = database(alias)
-    rows = Row.objects.using(alias).filter(queue=queue, released=False).exclude(state=State.DONE)
-    now = store.now()
-    return [shown(row, now, codec) for row in rows.order_by("id") if not expired(row, now)]

@@ -10,7 +10,8 @@ from ..models import Job
 from ..timing import clock
 from ..timing.repeats import Repeat
 from .adding import insert
-from .locking import lock
+from .changing import drop_steps
+from .locking import ENDED, lock
 
 # What a schedule's row has as its value, which no handler sees.
 NOTHING = "null"
@@ -26,6 +27,9 @@ def _open(alias: str, name: str, repeat: Repeat) -> None:
     store = database(alias)
     with store.transaction():
         row = lock(alias, name, name)
+        if row is not None and row.state in ENDED:  # its kept repeat no longer read
+            Job.objects.using(alias).filter(pk=row.pk).update(released=True)
+            row = None
         if row is None:
             # False where another worker opened it first.
             insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
@@ -39,4 +43,5 @@ def _change(row: Job, repeat: Repeat, now: int) -> None:
     if row.state == Job.State.READY:
         row.at = row.due = clock.to_datetime(repeat.next(now))
         row.attempt = 0
-    row.save(update_fields=["repeat", "at", "due", "attempt"])
+        drop_steps(row)  # of the tick it leaves
+    row.save(using=row._state.db, update_fields=["repeat", "at", "due", "attempt"])

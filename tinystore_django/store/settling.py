@@ -31,7 +31,12 @@ class Finished:
         """Whether its row just goes, whatever the time is."""
         options, seen = self.options, self.seen
         kept = options is not None and (options.dedupe is not None or options.keep_done is not None)
-        return self.ending.kind == "done" and not (kept or self.held.repeat or (seen and seen.next_at))
+        return self.ending.kind == "done" and not (kept or self.held.repeat or (seen and seen.next_at is not None))
+
+    @property
+    def may_have_steps(self) -> bool:
+        """Whether steps of its job may be kept. A first run that kept none has none."""
+        return self.held.run > 1 or self.kept_steps
 
     def aftermath(self, now: int) -> Settled | None:
         return aftermath(self.held, self.ending, self.options, self.seen or Seen(repeat=self.held.repeat), now)
@@ -86,9 +91,7 @@ def _write(alias: str, rows: Mapping[Fence, Settled | None]) -> set[Fence]:
 def _outcome(one: Finished, row: Settled | None) -> str:
     if one.seen and one.seen.cancelled:
         return "cancelled"
-    if one.ending.kind == "retry" and row is not None and row.state == Job.State.FAILED:
-        return "failed"
-    return one.ending.kind
+    return "failed" if row is not None and row.state == Job.State.FAILED else one.ending.kind
 
 
 def _look_again(alias: str, finished: Sequence[Finished]) -> list[Finished]:
@@ -112,8 +115,8 @@ def _with_seen(one: Finished, row: Job) -> Finished:
 
 
 def _drop_steps(alias: str, finished: Iterable[Finished], rows: Mapping[Fence, Settled | None]) -> None:
-    """Drops the steps of jobs that ended or start afresh. A first run that kept none has none to drop."""
-    runs = [one.held.fence for one in finished if one.held.run > 1 or one.kept_steps]
+    """Drops the steps of jobs that ended or start afresh."""
+    runs = [one.held.fence for one in finished if one.may_have_steps]
     ended = [fence[0] for fence in runs if (row := rows[fence]) is None or row.drops_steps]
     if ended:
         Step.objects.using(alias).filter(job__in=ended).delete()

@@ -6,7 +6,7 @@ says nothing) is refused when the value is written, so that a handler gets what 
 
 from .answers import json_text, read_json
 from .codec import LONGEST_VALUE, Codec
-from .text import check_text, clean, cut, error_text, is_text
+from .text import check_text, clean, cut, error_text, first_line, is_text, plain
 
 __all__ = [
     "LONGEST_VALUE",
@@ -15,7 +15,9 @@ __all__ = [
     "clean",
     "cut",
     "error_text",
+    "first_line",
     "is_text",
     "json_text",
+    "plain",
     "read_json",
 ]

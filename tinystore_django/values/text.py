@@ -66,9 +66,20 @@ def error_text(error: object) -> str:
     return cut(clean(_text_of(error)[: LONGEST_ERROR + 1]))
 
 
+def plain(text: str) -> str:
+    """Returns the text with what a terminal would obey, line ends too, written as escapes."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def first_line(text: str, limit: int = 200) -> str:
+    """Returns the first line of a text, at most `limit` characters of it, for a log or a terminal."""
+    line = text.strip().partition("\n")[0]
+    return plain(f"{line[:limit]}…" if len(line) > limit else line)
+
+
 def _text_of(error: object) -> str:
     try:
         text = str(error)
-    except Exception:  # the error to tell of is the one given, not its broken __str__
+    except BaseException:  # the error to tell of is the one given, not what its broken __str__ raises
         return type(error).__name__
     return text or (type(error).__name__ if isinstance(error, BaseException) else text)

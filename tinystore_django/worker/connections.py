@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -19,11 +21,15 @@ KEPT = 60.0
 # Statements that change the session itself, which the next run must not inherit.
 OF_THE_SESSION = ("SET ", "RESET ", "DISCARD ", "LISTEN ", "PRAGMA ", "ATTACH ", "DETACH ")
 
+_here = threading.local()  # whether this thread is in a handler
+_inherited: list[BaseDatabaseWrapper] = []
+
 
 @contextmanager
 def looked_after() -> Iterator[None]:
     """Runs a handler with this thread's connections checked before and put in order after."""
     mend()
+    _here.handles = True
     changed: set[str] = set()
     with ExitStack() as stack:
         for alias in connections:
@@ -31,22 +37,39 @@ def looked_after() -> Iterator[None]:
         try:
             yield
         finally:
+            _here.handles = False
             _tidy(changed)
 
 
-def mend() -> None:
-    """Closes connections that died or grew old while they were idle, or that were left inside a transaction."""
+def mend(old: bool = True) -> None:
+    """Closes connections that died or, if `old`, grew old while they were idle, or were left inside a transaction."""
     for connection in _open():
-        if _old(connection) or not _alive(connection) or not _clean(connection):
+        if (old and _old(connection)) or not _alive(connection) or not _clean(connection):
             _close(connection)
+        connection.queries_log.clear()
 
 
 def _tidy(changed: set[str]) -> None:
     """Rolls back and closes whatever is not as a fresh connection would be."""
     for connection in _open():
-        if connection.alias in changed or not _clean(connection) or _pooled(connection):
+        if connection.alias in changed or not _clean(connection) or is_pooled(connection):
             _close(connection)
         connection.queries_log.clear()
+
+
+def _forget() -> None:
+    """In a child process that a handler forked: it connects anew, and what it inherited stays its parent's.
+
+    Two processes on one socket would break both, and closing it in the child would end it for the parent.
+    """
+    if getattr(_here, "handles", False):
+        for connection in _open():
+            _inherited.append(connection)
+            del connections[connection.alias]
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forget)
 
 
 def close_all() -> None:
@@ -87,8 +110,8 @@ def _old(connection: BaseDatabaseWrapper) -> bool:
     return close_at is not None and time.monotonic() >= close_at
 
 
-def _pooled(connection: BaseDatabaseWrapper) -> bool:
-    # A connection of Django's own pool goes back, or eight idle handlers would hold a pool of four for good.
+def is_pooled(connection: BaseDatabaseWrapper) -> bool:
+    """Whether it is of Django's own pool: it goes back, or eight idle handlers would hold a pool of four for good."""
     return bool(connection.settings_dict["OPTIONS"].get("pool"))
 
 

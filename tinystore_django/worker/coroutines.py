@@ -11,12 +11,14 @@ from collections.abc import Callable
 from asgiref.sync import sync_to_async
 
 from .connections import close_all, mend
-from .execution import Ended, Task, aperform
+from .execution import Ended, Task, aperform, broken
 
 logger = logging.getLogger("tinystore_django")
 
-# Seconds without a run after which the connections of Django's thread for sync code are looked at again.
-IDLE = 0.1
+# Seconds that what is left at the loop's end has to answer its cancelling.
+FAREWELL = 1.0
+# Seconds after which a run looks again at the connections of Django's thread for sync code, which all runs share.
+LOOK = 0.1
 
 
 class Coroutines:
@@ -25,7 +27,7 @@ class Coroutines:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._idle_since = 0.0
+        self._looks_at = 0.0
 
     def start(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
         """Runs a task, and calls back from the loop's thread."""
@@ -36,9 +38,10 @@ class Coroutines:
 
     def stop(self) -> None:
         """Ends the loop, and with it what is left of its tasks."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._loop = None
+        # First this, or the loop's thread might find it unchanged once it is stopped, and run it again for good.
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
 
     def _begin(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
         running = asyncio.ensure_future(self._perform(task, on_ended))
@@ -46,16 +49,38 @@ class Coroutines:
         running.add_done_callback(self._tasks.discard)
 
     async def _perform(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
-        if len(self._tasks) == 1 and time.monotonic() - self._idle_since > IDLE:
-            await sync_to_async(mend, thread_sensitive=True)()
-        on_ended(await aperform(task))
-        self._idle_since = time.monotonic()
+        ended = await self._ended(task)
+        on_ended(ended)
+        # After the answer: a late cancel then costs this look and no run.
+        if ended.ending.raised or self._is_alone():
+            await self._mend()
+
+    async def _ended(self, task: Task) -> Ended:
+        try:
+            if time.monotonic() >= self._looks_at:
+                await self._mend()
+            return await aperform(task)
+        except BaseException as error:  # not of the handler: but a run that never ended would keep its place for good
+            return broken(task, error)
+
+    async def _mend(self) -> None:
+        """Between two calls of sync code that thread is in no transaction: what is dead or in one is closed.
+
+        What merely grew old may be read from by another run, and goes once there is none.
+        """
+        self._looks_at = time.monotonic() + LOOK
+        await sync_to_async(mend, thread_sensitive=True)(old=self._is_alone())
+
+    def _is_alone(self) -> bool:
+        return len(self._tasks) == 1
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
             self._run_on(loop)
+            loop.run_until_complete(_leave())
         finally:
+            loop.close()
             close_all()
 
     def _run_on(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -64,3 +89,12 @@ class Coroutines:
                 loop.run_forever()
             except BaseException:  # a task that a handler started let SystemExit out: the loop's other tasks go on
                 logger.exception("a task of an async handler raised into the event loop")
+
+
+async def _leave() -> None:
+    """Cancels what is left of the tasks, and closes the connections of Django's thread for sync code."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    closing = asyncio.ensure_future(sync_to_async(close_all, thread_sensitive=True)())
+    await asyncio.wait([*rest, closing], timeout=FAREWELL)

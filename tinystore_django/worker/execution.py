@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,23 +13,20 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db import transaction
-from django.dispatch import Signal
 
+from ..control import Control, current
 from ..databases import database
 from ..databases.rows import Held
-from ..errors import CorruptError, RunStopped
+from ..errors import CorruptError
 from ..registry import Declaration, Handler
-from ..runs import Control, Outcome, Run, current
-from ..signals import job_settled, job_started
+from ..runs import Run
 from ..store.aftermath import Ending
 from ..store.settling import Finished, settle_alone
-from ..values import clean, error_text
+from . import announcing
+from .endings import answered, raised, unreadable
 from .watch import watch
 
 logger = logging.getLogger("tinystore_django")
-
-# A kept traceback's longest, in characters: its two ends say most.
-LONGEST_TRACEBACK = 40_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +59,10 @@ class Task:
         value = [] if self.declaration.repeat else [self.declaration.codec.read(self.held.value)]
         return [*value, Run(self.control)] if self.handler.takes_run else value
 
+    def raised(self, error: BaseException) -> Ending:
+        """How the run ends with an exception."""
+        return raised(error, self.control, self.timeout)
+
     def finished(self, ending: Ending) -> Finished:
         return Finished(self.held, ending, self.declaration.options, self.control.kept_steps)
 
@@ -91,7 +90,7 @@ def perform(task: Task) -> Ended:
     began = time.monotonic()
     if task.spent:
         return Ended(task, Ending("spent"), 0.0)
-    _announce(job_started, task, attempt=task.held.attempt)
+    announcing.started(task.held)
     with watch.over(task.control, task.timeout):
         ending, outcome = _perform_atomic(task) if task.handler.atomic else (_call(task), None)
     return Ended(task, ending, time.monotonic() - began, outcome)
@@ -102,45 +101,44 @@ async def aperform(task: Task) -> Ended:
     began = time.monotonic()
     if task.spent:
         return Ended(task, Ending("spent"), 0.0)
-    if job_started.has_listeners(task.held.queue):
-        about = {"id": task.held.key, "attempt": task.held.attempt}
-        log_raised(await job_started.asend_robust(sender=task.held.queue, **about))
+    await announcing.astarted(task.held)
     with watch.over(task.control, task.timeout):
         ending = await _acall(task)
     return Ended(task, ending, time.monotonic() - began)
 
 
-def announce_settled(task: Task, ending: Ending, outcome: str) -> None:
-    """Sends job_settled to its receivers."""
-    error = None if outcome in ("done", "snoozed", "given back", "cancelled") else ending.error
-    _announce(job_settled, task, attempt=task.held.attempt, outcome=outcome, error=error)
+def broken(task: Task, error: BaseException) -> Ended:
+    """A run whose surroundings raised, such as a receiver of job_started with SystemExit: a failed attempt."""
+    return Ended(task, task.raised(error), time.monotonic() - task.control.began)
 
 
 def _call(task: Task) -> Ending:
     try:
         arguments = task.arguments()
     except CorruptError as error:
-        return _unreadable(error)
+        return unreadable(error)
     try:
         with _current(task.control):
-            return _answered(task.handler.fn(*arguments), task.control)
+            return answered(task.handler.fn(*arguments), task.control)
     except BaseException as error:  # SystemExit included: it costs the attempt, and never the worker
-        return raised(error, task)
+        return task.raised(error)
 
 
 async def _acall(task: Task) -> Ending:
     try:
         arguments = task.arguments()
     except CorruptError as error:
-        return _unreadable(error)
+        return unreadable(error)
     this = asyncio.current_task()
     assert this is not None
     task.control.on_stop = partial(_cancel, asyncio.get_running_loop(), this)
+    if task.control.why is not None:  # it was told before it could hear
+        this.cancel()
     try:
         with _current(task.control):
-            return _answered(await task.handler.fn(*arguments), task.control)
+            return answered(await task.handler.fn(*arguments), task.control)
     except BaseException as error:
-        return raised(error, task)
+        return task.raised(error)
 
 
 def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
@@ -166,7 +164,7 @@ def _perform_atomic(task: Task) -> tuple[Ending, str | None]:
         return rolled_back.ending, None
     except BaseException as error:
         if not committed:
-            return raised(error, task), None
+            return task.raised(error), None
         logger.exception("an on_commit callback raised after %s had committed", task.control)
     return ending, outcome
 
@@ -183,56 +181,3 @@ def _current(run: Control) -> Iterator[None]:
         yield
     finally:
         current.reset(token)
-
-
-def _answered(answer: object, run: Control) -> Ending:
-    """What a handler's return value says."""
-    if isinstance(answer, Outcome) and answer.made_by is not run:
-        return _refused("its handler returned the answer of another run")
-    if any(made is not answer for made in run.answers):
-        return _refused("its handler made an answer and did not return it: write `return run.retry()`")
-    if isinstance(answer, Outcome):
-        return answer.ending
-    if inspect.iscoroutine(answer):
-        answer.close()  # or Python would warn that nobody awaited it
-        return _refused("its handler returned a coroutine, which nobody awaits: write `async def`")
-    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
-        return _refused(f"its handler returned a {type(answer).__name__}, whose work is not done: return no `yield`")
-    return Ending("done")
-
-
-def _refused(error: str) -> Ending:
-    return Ending("retry", error, raised=True)
-
-
-def _unreadable(error: CorruptError) -> Ending:
-    return Ending("failed", error_text(f"its value no longer reads: {error}"), raised=True)
-
-
-def raised(error: BaseException, task: Task) -> Ending:
-    """What an exception out of a handler says: a failed attempt."""
-    if task.control.why == "timeout" and isinstance(error, (asyncio.CancelledError, RunStopped)):
-        text = f"the run passed its timeout of {task.timeout / 1e6:.6f}".rstrip("0").rstrip(".") + " s"
-    else:
-        text = error_text(error)
-    return Ending("retry", text, _traceback(error), raised=True)
-
-
-def _traceback(error: BaseException) -> str:
-    text = clean("".join(traceback.format_exception(error)))
-    if len(text) <= LONGEST_TRACEBACK:
-        return text
-    half = LONGEST_TRACEBACK // 2
-    return f"{text[:half]}\n…\n{text[-half:]}"
-
-
-def _announce(signal: Signal, task: Task, **about: Any) -> None:
-    if signal.has_listeners(task.held.queue):
-        log_raised(signal.send_robust(sender=task.held.queue, id=task.held.key, **about))
-
-
-def log_raised(responses: list[tuple[Any, Any]]) -> None:
-    """Logs the receivers of a signal that raised."""
-    for receiver, answer in responses:
-        if isinstance(answer, Exception):
-            logger.error("receiver %s raised", receiver, exc_info=answer)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from django.db import Error
 
+from ..control import Control
 from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
 from ..options import QueueOptions
 from ..registry import Declaration, find
-from ..runs import Control
-from ..store import leasing
+from ..store import leasing, stepping
 from ..store.aftermath import Ending
 from ..store.settling import Finished, settle
+from .connections import is_pooled
 
 logger = logging.getLogger("tinystore_django")
 
@@ -31,6 +32,7 @@ class Hold:
         self.span = span
         self.lease: int | None = None
         self.runs: dict[Fence, Control] = {}
+        self.on_progress: Callable[[], object] = lambda: None
 
     def take(self) -> int:
         """The lease, opened at the first call."""
@@ -51,8 +53,8 @@ class Hold:
                     control.stop("lost")
         return renewal
 
-    def sweep(self) -> list[Held]:
-        """Takes back the jobs of lost workers, and says which."""
+    def sweep(self) -> dict[Held, str]:
+        """Takes back the jobs of lost workers; each with its outcome, "lost" or "failed"."""
         lost = leasing.sweep(self.alias, self.options_of)
         for held in lost:
             logger.warning("%s: the worker was lost", Control(self.alias, held))
@@ -63,6 +65,19 @@ class Hold:
         for fence in leasing.cancelled(self.alias, self.take()):
             if fence in self.runs:
                 self.runs[fence].stop("cancelled")
+
+    def has_progress(self) -> bool:
+        """Whether a run has reported progress that is not written yet."""
+        return any(control.progress is not None for control in tuple(self.runs.values()))
+
+    def write_progress(self) -> bool:
+        """Writes what the runs last reported; whether there was any."""
+        reported = [control for control in tuple(self.runs.values()) if control.progress is not None]
+        for control in reported:
+            progress, control.progress = control.progress, None
+            if progress is not None:
+                stepping.report(self.alias, control.held.fence, progress)
+        return bool(reported)
 
     def return_unknown(self) -> None:
         """Gives back what a broken connection claimed for us without saying so."""
@@ -97,6 +112,14 @@ def refresh(alias: str) -> None:
     store = database(alias)
     if store.connection.connection is not None and not store.is_alive():
         drop(alias)
+
+
+def let_go(alias: str) -> None:
+    """Between two rounds: a connection of Django's own pool is a handler's meanwhile, and DEBUG's log is emptied."""
+    connection = database(alias).connection
+    connection.queries_log.clear()
+    if is_pooled(connection):
+        connection.close()
 
 
 def drop(alias: str) -> None:

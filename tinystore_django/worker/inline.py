@@ -13,10 +13,12 @@ from ..databases import database
 from ..databases.rows import Held
 from ..registry import Declaration
 from ..store import scheduling
+from ..store.aftermath import LOST
 from ..store.claiming import claim
 from ..store.settling import settle_alone
+from . import announcing
 from .connections import looked_after
-from .execution import Ended, Task, announce_settled, new_task, perform, raised
+from .execution import Ended, Task, new_task, perform
 from .hold import Hold
 from .patience import Patience
 from .upkeep import Upkeep
@@ -50,10 +52,14 @@ def _run_in_threads(declarations: Sequence[Declaration], concurrency: int | None
 def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     hold = Hold(declarations, conf.lease())
     hold.take()
-    hold.sweep()
-    upkeep = Upkeep(hold, Patience(hold.alias), lambda: None)
-    # Inside an open transaction nobody else sees the lease, nor can another connection renew it.
-    if not database(hold.alias).in_transaction():
+    for held, outcome in hold.sweep().items():
+        announcing.settled(held, outcome, LOST)
+    upkeep = Upkeep(hold, Patience(hold.alias), lambda lost: None)
+    hold.on_progress = upkeep.report
+    if database(hold.alias).in_transaction():
+        # Nobody else sees the lease, and no other connection could renew it, nor write progress.
+        hold.on_progress = hold.write_progress
+    else:
         upkeep.start()
     try:
         yield hold
@@ -71,6 +77,7 @@ def _run_one(hold: Hold, declaration: Declaration) -> int:
 def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
     task = new_task(held, declaration)
     hold.runs[held.fence] = task.control
+    task.control.on_progress = hold.on_progress
     try:
         ended = _perform(hold, task)
         outcome = ended.outcome or _settle(hold, ended)
@@ -78,7 +85,7 @@ def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
         del hold.runs[held.fence]
     if outcome is None:
         return 0
-    announce_settled(task, ended.ending, outcome)
+    announcing.settled(held, outcome, ended.ending.error)
     return 1
 
 
@@ -95,7 +102,7 @@ def _perform(hold: Hold, task: Task) -> Ended:
     except _RolledBack as rolled_back:
         return rolled_back.ended
     except Error as error:  # the savepoint's end: the handler had caught an error that broke it
-        return Ended(task, raised(error, task), time.monotonic() - began)
+        return Ended(task, task.raised(error), time.monotonic() - began)
     return ended
 
 

@@ -19,7 +19,7 @@ logger = logging.getLogger("tinystore_django")
 class Listening(threading.Thread):
     """One listener at a time; a lost one is replaced, and the loop looks for what was added meanwhile."""
 
-    TURN = 1.0  # seconds of listening between two looks at whether to stop
+    TURN = 0.2  # seconds of listening between two looks at whether to stop
 
     def __init__(self, alias: str, queues: Collection[str], wake: Wake, patience: Patience) -> None:
         super().__init__(name="tinystore-listening", daemon=True)
@@ -54,7 +54,7 @@ class Listening(threading.Thread):
             self._wake.set()
             self._patience.well()
             while not self._stopping.is_set():
-                self._hear(self._listener.wait(self.TURN))
+                self._hear(self._listener.wait(self.TURN), self._listener.gathers)
         except Exception as error:  # the driver's own errors: this connection is not Django's
             listener, self._listener = self._listener, None
             _close(listener)
@@ -63,9 +63,9 @@ class Listening(threading.Thread):
             _close(self._listener)
         return True
 
-    def _hear(self, queues: set[str]) -> None:
+    def _hear(self, queues: set[str], gathers: bool) -> None:
         if ANY in queues or not queues.isdisjoint(self._queues):
-            self._wake.notice()
+            self._wake.notice() if gathers else self._wake.set()
 
 
 def _close(listener: Listener | None) -> None:

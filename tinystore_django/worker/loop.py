@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,12 +15,15 @@ from django.db import Error
 from ..databases import database
 from ..databases.rows import Claimed, Held
 from ..signals import job_settled
+from ..store.aftermath import LOST
 from ..store.claiming import turn
 from ..store.settling import Settling
+from ..values import first_line
+from . import announcing
 from .connections import close_all, looked_after
 from .coroutines import Coroutines
-from .execution import Ended, Task, announce_settled, new_task, perform
-from .hold import Hold, drop, refresh
+from .execution import Ended, Task, broken, new_task, perform
+from .hold import Hold, drop, let_go, refresh
 from .patience import Patience
 from .pool import Pool
 from .wake import Wake
@@ -28,6 +32,8 @@ logger = logging.getLogger("tinystore_django")
 
 # Seconds before rows that another transaction holds are tried again.
 TRY_AGAIN = 0.1
+# Seconds within which a handler is quick, and for which a round waits for quick ones.
+QUICK, GATHER = 0.001, 0.0003
 # Seconds a stopping worker goes on trying to give its jobs back to a database that does not answer.
 FAREWELL = 3.0
 
@@ -59,6 +65,7 @@ class Loop(threading.Thread):
         self._running: Counter[str] = Counter()
         self._unsure = False
         self._idle = False
+        self._quick = False
         self._stops_at: float | None = None
 
     def stop(self, grace: float) -> None:
@@ -70,11 +77,18 @@ class Loop(threading.Thread):
         try:
             while not self._over():
                 self.wake.wait(self._round())
+                self._gather()
             self._leave()
         finally:
             self._pool.stop()
             self._coroutines.stop()
             close_all()
+
+    def _gather(self) -> None:
+        """Leaves quick handlers the moment they need to end together: a round that starts with the first of them
+        finds the others at work, and so does the next, for ever, each half empty."""
+        if self._quick and self._running.total() > len(self._ended):
+            time.sleep(GATHER)
 
     def _over(self) -> bool:
         if self._stops_at is not None and time.monotonic() >= self._stops_at:
@@ -96,8 +110,9 @@ class Loop(threading.Thread):
                 self._hold.return_unknown()
                 self._unsure = False
             pause = self._turn()
+            let_go(self._hold.alias)
             self._patience.well()
-        except Error as error:
+        except Exception as error:  # whatever it is, a worker that lives and claims nothing would be worse
             # Whether its commit took effect is unknown: a settle is tried again, what was claimed is given back.
             self._unsure = True
             drop(self._hold.alias)
@@ -116,7 +131,7 @@ class Loop(threading.Thread):
                 self._start(held)
             self._idle = not claimed.held
         if finished or (claimed and claimed.held):
-            time.sleep(database(self._hold.alias).REST)
+            time.sleep(database(self._hold.alias).rest())
         return self._pause(claimed, settling)
 
     def _wanted(self) -> dict[str, int]:
@@ -138,6 +153,7 @@ class Loop(threading.Thread):
     def _note_settled(self, settling: Settling) -> None:
         left = {finished.held.fence for finished in settling.left}
         ended, self._unsettled = self._unsettled, []
+        self._quick = bool(ended) and max(one.seconds for one in ended) < QUICK
         for one in ended:
             fence = one.task.held.fence
             if fence in left:
@@ -152,14 +168,26 @@ class Loop(threading.Thread):
             logger.warning("%s: its job is no longer this worker's, nothing was settled", one.task.control)
             return
         self.settled += 1
-        logger.info("%s %s %.0f ms", one.task.control, outcome, one.seconds * 1000)
-        if job_settled.has_listeners(one.task.held.queue):
-            self._pool.start(partial(_announce, one, outcome))
+        error = f": {first_line(one.ending.error)}" if outcome in ("retry", "failed") and one.ending.error else ""
+        logger.info("%s %s %.0f ms%s", one.task.control, outcome, one.seconds * 1000, error)
+        self._announce(one.task.held, outcome, one.ending.error)
+
+    def note_lost(self, lost: Mapping[Held, str]) -> None:
+        """Hears of jobs that were taken back: they are due, and their runs settled."""
+        self.wake.set()
+        for held, outcome in lost.items():
+            self._announce(held, outcome, LOST)
+
+    def _announce(self, held: Held, outcome: str, error: str | None) -> None:
+        # In a thread of the handlers': a receiver may take its time, and use the database.
+        if job_settled.has_listeners(held.queue):
+            self._pool.start(partial(_announce, held, outcome, error))
 
     def _start(self, held: Held) -> None:
         task = new_task(held, self._hold.declarations[held.queue])
         self._running[held.queue] += 1
         self._hold.runs[held.fence] = task.control
+        task.control.on_progress = self._hold.on_progress
         if task.handler.is_async:
             self._coroutines.start(task, self._end)
         else:
@@ -193,10 +221,13 @@ class Loop(threading.Thread):
 
 
 def _perform(task: Task) -> Ended:
-    with looked_after():
-        return perform(task)
+    try:
+        with looked_after():
+            return perform(task)
+    except BaseException as error:  # not of the handler: but a run that never ended would keep its place for good
+        return broken(task, error)
 
 
-def _announce(one: Ended, outcome: str) -> None:
+def _announce(held: Held, outcome: str, error: str | None) -> None:
     with looked_after():
-        announce_settled(one.task, one.ending, outcome)
+        announcing.settled(held, outcome, error)

@@ -6,6 +6,8 @@ import logging
 import threading
 import time
 
+from django.db import Error
+
 logger = logging.getLogger("tinystore_django")
 
 FIRST, LONGEST = 0.1, 30.0  # seconds
@@ -28,13 +30,16 @@ class Patience:
         with self._lock:
             if time.monotonic() - self._said >= EVERY:
                 self._said = time.monotonic()
-                logger.warning("database %r: %s; going on as soon as it answers", self._alias, _first_line(error))
+                self._say(error)
         return pause
+
+    def _say(self, error: Exception) -> None:
+        if isinstance(error, (Error, OSError)) or type(error).__module__.startswith("psycopg"):
+            first_line = (str(error).splitlines() or [type(error).__name__])[0]
+            logger.warning("database %r: %s; going on as soon as it answers", self._alias, first_line)
+        else:
+            logger.error("the worker of database %r stumbled, and goes on", self._alias, exc_info=error)
 
     def well(self) -> None:
         """Notes that this thread's work went well."""
         self._pauses.next = FIRST
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

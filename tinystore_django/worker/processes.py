@@ -12,19 +12,21 @@ from dataclasses import dataclass, field
 
 from django.utils import autoreload
 
+from .shutdown import SAME
+
 logger = logging.getLogger("tinystore_django")
 
 # Names the parent to its children, which stop should it die.
 PARENT = "TINYSTORE_PARENT"
 LOOK = 0.1  # seconds between two looks at the children
 FIRST, LONGEST = 1.0, 30.0  # seconds before a dead child is started again
-LIVED = 60.0  # seconds after which a child has lived well
+LIVED = 5.0  # seconds after which a child has started well
 
 
 @dataclass(slots=True)
 class Child:
     process: subprocess.Popen[bytes]
-    pause: float = FIRST
+    pause: float = FIRST / 2
     began: float = field(default_factory=time.monotonic)
     starts_at: float | None = None
 
@@ -44,15 +46,22 @@ class Processes:
                 time.sleep(LOOK)
             for child in self._children:
                 self._look_after(child)
-        return max((abs(child.process.returncode) and 1 for child in self._children), default=0)
+        # SIGTERM itself ends a child that had not come as far as answering it, nor as far as taking a job.
+        well = (0, -signal.SIGTERM) if self._stopping else (0,)
+        return int(any(child.process.returncode not in well for child in self._children))
 
     def stop(self) -> None:
         """Asks each child to stop, once."""
         if not self._stopping:
             self._stopping = True
-            for child in self._children:
-                child.starts_at = None
+            self._children = [child for child in self._children if child.process.poll() is None]
             self.signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """Ends each child at once, as a second signal does."""
+        self.stop()
+        time.sleep(2 * SAME)
+        self.signal(signal.SIGTERM)
 
     def signal(self, number: int) -> None:
         for child in self._children:

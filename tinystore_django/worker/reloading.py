@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.utils import autoreload
 
 logger = logging.getLogger("tinystore_django")
@@ -33,7 +35,7 @@ class Reloading:
         os.execv(arguments[0], arguments)
 
     def _watch(self) -> None:
-        reloader = autoreload.get_reloader()
+        reloader = _Reloader()
         autoreload.autoreload_started.send(sender=reloader)
         reloader.run_loop()
 
@@ -53,6 +55,22 @@ class Reloading:
         else:
             logger.info("%s changed: starting again", changed)
         return check.returncode == 0
+
+
+class _Reloader(autoreload.StatReloader):
+    """Notices, too, what changed after it was loaded and before the first look at it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        config: Any = apps.get_app_config("tinystore_django")
+        self._loaded_at: float | None = config.loaded_at
+
+    def snapshot_files(self) -> Iterator[tuple[Path, float]]:
+        loaded_at, self._loaded_at = self._loaded_at, None
+        for file, changed_at in super().snapshot_files():
+            # A time that is still to come is another machine's: taken for a change, it would be one at every start.
+            unseen = loaded_at is not None and loaded_at < changed_at <= time.time()
+            yield file, loaded_at if unseen and loaded_at else changed_at
 
 
 def _manage() -> list[str]:

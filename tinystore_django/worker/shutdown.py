@@ -20,9 +20,11 @@ class Shutdown:
     """Whether this process is to stop, and who is told when it is."""
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._asked_at: float | None = None
         self._event = threading.Event()
         self._listeners: list[Callable[[], object]] = []
+        self._last: list[Callable[[], object]] = []
 
     @property
     def asked(self) -> bool:
@@ -33,6 +35,10 @@ class Shutdown:
         self._listeners.append(call)
         if self.asked:
             call()
+
+    def on_second(self, call: Callable[[], object]) -> None:
+        """Calls at a second signal, before the process ends at once."""
+        self._last.append(call)
 
     def ask(self) -> None:
         """Asks the process to stop, as a signal does."""
@@ -59,9 +65,15 @@ class Shutdown:
                 signal.signal(number, handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self._asked_at is None:
+        if os.getpid() != self._process:
+            # A child that a handler forked: to it, the signal means what it means to any process.
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        elif self._asked_at is None:
             self.ask()
         elif time.monotonic() - self._asked_at > SAME:
+            for call in self._last:
+                call()
             leave(1)
 
 

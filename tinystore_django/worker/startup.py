@@ -12,7 +12,6 @@ from ..databases import database
 from ..errors import InvalidError
 from ..registry import Declaration, declared
 from ..timing.durations import in_words
-from .patience import Patience
 from .worker import Worker
 
 APP = "tinystore_django"
@@ -50,21 +49,29 @@ def unmigrated(alias: str) -> bool:
     return bool(executor.migration_plan(leaves))
 
 
-def await_database(alias: str, is_stopping: Callable[[float], bool]) -> None:
+def check_migrated(alias: str) -> None:
+    """Checks that our tables are there.
+
+    Raises:
+        InvalidError: `migrate` has not run.
+    """
+    if unmigrated(alias):
+        using = "" if alias == "default" else f" --database {alias}"
+        raise InvalidError(f"the tables of {APP} are not in database {alias!r}: run manage.py migrate{using}")
+
+
+def await_database(worker: Worker, is_stopping: Callable[[float], bool]) -> None:
     """Waits until the database answers and our tables are there; until it is to stop, at the longest.
 
     Raises:
         InvalidError: it answers, and `migrate` has not run.
     """
-    patience = Patience(alias)
-    pause = 0.0
+    alias, pause = worker.alias, 0.0
     while not is_stopping(pause):
         try:
-            if unmigrated(alias):
-                using = "" if alias == "default" else f" --database {alias}"
-                raise InvalidError(f"the tables of {APP} are not in database {alias!r}: run manage.py migrate{using}")
+            check_migrated(alias)
         except OperationalError as error:
-            pause = patience.lost(error)
+            pause = worker.patience.lost(error)
         else:
             return
         finally:
@@ -79,6 +86,7 @@ def described(workers: Iterable[Worker]) -> list[str]:
 
 def _described(worker: Worker) -> str:
     runs = ", ".join(f"{name} ({slots} at once)" for name, slots in worker.slots.items())
-    woken = database(worker.alias).woken(conf.notify())
+    heard = database(worker.alias).woken(conf.notify())
+    woken = f"{heard}and every" if heard else "every"
     vendor = connections[worker.alias].display_name
-    return f"runs {runs} of database {worker.alias!r} ({vendor}), woken {woken}and every {in_words(worker.poll)}"
+    return f"runs {runs} of database {worker.alias!r} ({vendor}), woken {woken} {in_words(worker.poll)}"

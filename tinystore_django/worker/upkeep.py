@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
 
-from django.db import Error
-
+from ..databases.rows import Held
 from ..store.clearing import BATCH, clear
 from .connections import close_all
-from .hold import Hold, drop, refresh
+from .hold import Hold, drop, let_go, refresh
 from .patience import Patience
 
 # Seconds between two looks for cancelled jobs, while a run has been in progress for as long.
 LOOK = 0.5
+# Seconds between two writes of progress.
+REPORT = 0.1
 
 
 class Upkeep(threading.Thread):
     """A thread with a connection of its own, so that no handler and no round keeps it from renewing."""
 
-    def __init__(self, hold: Hold, patience: Patience, on_returned: Callable[[], object]) -> None:
+    def __init__(self, hold: Hold, patience: Patience, on_lost: Callable[[dict[Held, str]], object]) -> None:
         super().__init__(name="tinystore-upkeep", daemon=True)
         self._hold = hold
         self._patience = patience
-        self._on_returned = on_returned
+        self._on_lost = on_lost
         self._every = hold.span / 3e6
         self._renews_at = time.monotonic() + self._every
-        self._stopping = threading.Event()
+        self._reports_at = 0.0
+        self._stopping = False
+        self._wake = threading.Event()
 
     def stop(self) -> None:
-        self._stopping.set()
+        self._stopping = True
+        self._wake.set()
         if self.is_alive():
             self.join()
 
+    def report(self) -> None:
+        """Has the progress of the runs written soon."""
+        self._wake.set()
+
     def run(self) -> None:
         try:
-            pause = 0.0
-            while not self._stopping.wait(pause):
-                pause = self._tend()
+            while not self._stopping:
+                self._wake.wait(self._tend())
+                self._wake.clear()
         finally:
             close_all()
 
@@ -50,11 +59,15 @@ class Upkeep(threading.Thread):
                 self._renew()
             if self._runs_long():
                 self._hold.stop_cancelled()
+            if time.monotonic() >= self._reports_at and self._hold.write_progress():
+                self._reports_at = time.monotonic() + REPORT
+            let_go(self._hold.alias)
             self._patience.well()
-        except Error as error:
+        except Exception as error:  # a lease that nobody renews would cost every run
             drop(self._hold.alias)
             return min(self._patience.lost(error), self._every)
-        return min(LOOK, max(0.0, self._renews_at - time.monotonic()))
+        at = min(self._renews_at, self._reports_at if self._hold.has_progress() else math.inf)
+        return min(LOOK, max(0.0, at - time.monotonic()))
 
     def _renew(self) -> None:
         renewal = self._hold.renew()
@@ -70,11 +83,11 @@ class Upkeep(threading.Thread):
         self._renews_at = time.monotonic() + pause
 
     def _sweep(self) -> None:
-        if self._hold.sweep():
-            self._on_returned()
+        if lost := self._hold.sweep():
+            self._on_lost(lost)
 
     def _clear(self) -> None:
-        while clear(self._hold.alias) == BATCH and not self._stopping.is_set():
+        while clear(self._hold.alias) == BATCH and not self._stopping:
             pass
 
     def _runs_long(self) -> bool:

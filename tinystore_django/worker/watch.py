@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..runs import Control
+from ..control import Control
 
 logger = logging.getLogger("tinystore_django")
 

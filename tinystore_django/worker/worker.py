@@ -48,11 +48,12 @@ class Worker:
         self.grace = (conf.grace() if grace is None else grace) / 1e6
         self.poll = conf.poll() if poll is None else poll
         self._hold = Hold(self.declarations, conf.lease() if lease is None else lease)
-        patience = Patience(self.alias)
+        self.patience = Patience(self.alias)
         pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs)
-        self._loop = Loop(self._hold, pace, patience)
-        self._listening = Listening(self.alias, self.slots, self._loop.wake, patience)
-        self._upkeep = Upkeep(self._hold, patience, self._loop.wake.set)
+        self._loop = Loop(self._hold, pace, self.patience)
+        self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience)
+        self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost)
+        self._hold.on_progress = self._upkeep.report
 
     @property
     def settled(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from tinystore_django import __version__
+from tinystore_django import __version__, conf
 from tinystore_django.errors import InvalidError
 from tinystore_django.options import whole
 from tinystore_django.registry import Declaration
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--exclude", action="append", default=[], metavar="QUEUE", help="run all but this; repeat")
         parser.add_argument("--concurrency", type=_whole, metavar="N", help="the most handlers of one queue at once")
         parser.add_argument("--processes", type=_whole, default=1, metavar="N", help="run N processes")
-        parser.add_argument("--lease", type=_span, help="after how long a silent worker's jobs are taken back")
+        parser.add_argument("--lease", type=_lease, help="after how long a silent worker's jobs are taken back")
         parser.add_argument("--poll", type=_span, help="the longest sleep between two looks for due jobs")
         parser.add_argument("--grace", type=_span_or_none, help="how long to wait for handlers when stopping")
         parser.add_argument("--until-idle", action="store_true", help="stop once nothing is due and nothing runs")
@@ -68,14 +68,16 @@ class Command(BaseCommand):
             self.stdout.write(f"no handler, not run: {', '.join(silent)}")
         workers = [Worker(some, **_pace(options)) for some in _by_database(declarations)]
         for worker in workers:
-            await_database(worker.alias, shutdown.wait)
+            await_database(worker, shutdown.wait)
         if shutdown.asked:
             return 0, None
         for line in described(workers):
             self.stdout.write(f"tinystore_django {__version__} {line}")
         reloading = _reloading(shutdown, options)
         if options["processes"] > 1:
-            code = Processes(options["processes"]).run(shutdown.wait)
+            processes = Processes(options["processes"])
+            shutdown.on_second(processes.end)
+            code = processes.run(shutdown.wait)
         else:
             code = _work(workers, shutdown, reloading)
         return code, reloading.restart if reloading and reloading.wanted else None
@@ -132,6 +134,10 @@ def _log_to_console(verbosity: int) -> None:
 
 def _whole(text: str) -> int:
     return _parsed(lambda: whole(int(text) if text.isdecimal() else text, "the number"))
+
+
+def _lease(text: str) -> int:
+    return _parsed(lambda: conf.long_enough(duration(text, "lease"), f"lease {text!r}"))
 
 
 def _span(text: str) -> int:

@@ -1,0 +1,80 @@
+"""What the benchmarks share: a database of their own, durable as a site's would be, and a queue of no-ops."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+
+from tests.postgres import Postgres
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """The options every benchmark takes."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--db", choices=["postgresql", "sqlite"], default="postgresql")
+    parser.add_argument("--jobs", type=int, default=10_000)
+    return parser
+
+
+@contextmanager
+def project(db: str) -> Iterator[None]:
+    """A project with our app, migrated, in a temporary database with fsync on."""
+    with tempfile.TemporaryDirectory() as folder, _server(db) as server:
+        settings.configure(
+            DATABASES={"default": _sqlite(folder) if server is None else _postgresql(server)},
+            INSTALLED_APPS=["tinystore_django"],
+            USE_TZ=True,
+            SECRET_KEY="benchmarks",
+        )
+        django.setup()
+        call_command("migrate", verbosity=0)
+        yield
+
+
+def _server(db: str) -> Any:
+    return Postgres(durable=True) if db == "postgresql" else nullcontext()
+
+
+def _sqlite(folder: str) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": Path(folder) / "bench.sqlite3",
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+        },
+    }
+
+
+def _postgresql(server: Postgres) -> dict[str, Any]:
+    # TCP, as a site with a server of its own would have it; the folder's socket would flatter us.
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "HOST": "127.0.0.1",
+        "PORT": server.port,
+        "USER": "postgres",
+        "NAME": "postgres",
+    }
+
+
+def show(what: str, rate: float, baseline: float | None = None) -> None:
+    """Prints a rate, and its ratio to a baseline of the same run."""
+    ratio = "" if baseline is None else f"   {rate / baseline:5.2f} of the bare loop"
+    print(f"{what:44} {rate:10,.0f} jobs/s{ratio}", flush=True)
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ}
+
+
+Timed = Callable[[], float]

@@ -1,0 +1,1 @@
+"""The demo's parts: where it runs, the programs it starts, how it looks at them, and its story."""

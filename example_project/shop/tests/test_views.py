@@ -1,0 +1,76 @@
+"""An order and the job of its email: both are there, or neither is."""
+
+from django.test import Client, TestCase
+from django.urls import reverse
+
+from shop.jobs import Confirmation, emails
+from shop.models import Order
+from shop.payments import DECLINED
+from tinystore_django.testing import assert_added, assert_not_added, run_due
+
+CARD = "4242 4242 4242 4242"
+
+
+class OrderTests(TestCase):
+    def test_an_order_is_saved_with_the_job_of_its_email(self) -> None:
+        answer = place(self.client, "ada@example.com")
+
+        order = Order.objects.get()
+        self.assertRedirects(answer, reverse("order", args=[order.pk]))
+        assert_added(emails, Confirmation(order.pk, "ada@example.com"), id=f"order-{order.pk}")
+
+    def test_a_declined_card_leaves_neither_an_order_nor_a_job(self) -> None:
+        answer = place(self.client, "ada@example.com", DECLINED)
+
+        self.assertContains(answer, "Your card was declined.")
+        assert not Order.objects.exists()
+        assert_not_added(emails)
+
+    def test_an_order_without_an_address_is_not_placed(self) -> None:
+        answer = place(self.client, "")
+
+        self.assertContains(answer, "This field is required.")
+        assert not Order.objects.exists()
+
+
+class StatusTests(TestCase):
+    def test_an_orders_status_follows_its_job(self) -> None:
+        place(self.client, "ada@example.com")
+        assert self.status()["state"] == "waiting"
+
+        run_due()
+        assert self.status() == {"state": "sent", "tries": 1, "error": None}
+
+    def test_an_orders_status_tells_why_its_email_failed(self) -> None:
+        place(self.client, "dan@nowhere.example")
+
+        run_due()
+
+        assert self.status()["state"] == "failed"
+        assert "no mailbox" in self.status()["error"]
+
+    def test_an_orders_status_tells_that_its_email_was_cancelled(self) -> None:
+        place(self.client, "ada@example.com")
+
+        emails.cancel(Order.objects.get().job_id)
+
+        assert self.status()["state"] == "cancelled"
+
+    def test_the_shops_status_counts_orders_and_jobs(self) -> None:
+        place(self.client, "ada@example.com")
+        place(self.client, "dan@nowhere.example")
+        run_due()
+
+        status = self.client.get(reverse("status")).json()
+
+        assert status["orders"] == 2
+        assert status["emails"] == {"done": 1, "failed": 1}
+        assert status["cleanup"]["repeat"] == "10 3 * * * Europe/Berlin"
+
+    def status(self) -> dict[str, object]:
+        answer: dict[str, object] = self.client.get(reverse("order-status", args=[Order.objects.get().pk])).json()
+        return answer
+
+
+def place(client: Client, email: str, card: str = CARD) -> object:
+    return client.post(reverse("shop"), {"email": email, "item": "teapot", "card": card})

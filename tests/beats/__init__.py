@@ -1,0 +1,1 @@
+"""An app of 200 schedules, apart from the other tests' project: a worker of that one is not to run them."""

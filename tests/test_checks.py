@@ -1,0 +1,98 @@
+"""What a wrong installation is told by `manage.py check`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.checks import CheckMessage
+from django.core.management import call_command
+from django.db import connection
+from django.test import override_settings
+
+from tinystore_django import Store
+from tinystore_django.checks import check_databases, check_settings
+
+
+def told(messages: list[CheckMessage]) -> list[tuple[str | None, str]]:
+    return [(message.id, str(message.msg)) for message in messages]
+
+
+def test_a_good_installation_is_told_nothing() -> None:
+    assert told(check_settings() + check_databases()) == []
+
+
+def test_each_setting_that_cannot_be_is_an_error() -> None:
+    with override_settings(TINYSTORE={"LEASE": "soon", "POLL": 5, "GRACE": "x", "NOTIFY": "no", "LESE": "1s"}):
+        messages = told(check_settings())
+
+    assert {id for id, _ in messages} == {"tinystore.E001"}
+    assert len(messages) == 5
+    assert messages[0][1] == "TINYSTORE ['LESE']: the settings are LEASE, POLL, GRACE, NOTIFY"
+
+
+def test_settings_that_are_no_dictionary_are_one_error() -> None:
+    with override_settings(TINYSTORE="30s"):
+        assert [id for id, _ in told(check_settings())] == ["tinystore.E001"]
+
+
+def test_they_are_among_the_checks_that_django_runs() -> None:
+    from django.core.management.base import SystemCheckError
+
+    with override_settings(TINYSTORE={"POLL": 5}), pytest.raises(SystemCheckError, match=r"tinystore.E001"):
+        call_command("check", stdout=StringIO(), stderr=StringIO())
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Store]:
+    store = Store(using="nowhere")
+    yield store
+    store._registry.declarations.clear()
+
+
+def test_a_queue_in_a_database_there_is_not_is_an_error(elsewhere: Store) -> None:
+    elsewhere.queue("emails")
+
+    assert told(check_databases()) == [
+        ("tinystore.E002", "a queue is in database 'nowhere', which DATABASES does not name")
+    ]
+
+
+def test_a_queue_in_a_database_that_cannot_hold_one_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "vendor", "oracle", raising=False)
+
+    (message,) = check_databases()
+
+    assert (message.id, message.msg) == ("tinystore.E002", "a queue is in database 'default', which is oracle")
+    assert message.hint == "use postgresql or sqlite, or name another alias: Store(using=...)"
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize(
+    ("command", "warns"),
+    [
+        ("PRAGMA synchronous=NORMAL;", True),
+        ("PRAGMA journal_mode=WAL; pragma  synchronous = 1", True),
+        ("PRAGMA synchronous=off", True),
+        ("PRAGMA synchronous=FULL", False),
+        ("PRAGMA synchronous=EXTRA;", False),
+        ("PRAGMA synchronous=2", False),
+        ("", False),
+    ],
+)
+def test_a_sqlite_whose_commit_may_be_lost_is_a_warning(
+    command: str, warns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", {"init_command": command})
+
+    assert [message.id for message in check_databases()] == (["tinystore.W001"] if warns else [])
+
+
+@pytest.mark.sqlite
+def test_a_sqlite_that_is_too_old_is_an_error(monkeypatch: Any) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 9))
+
+    assert [message.id for message in check_databases()] == ["tinystore.E003"]

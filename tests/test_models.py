@@ -1,0 +1,52 @@
+"""The rows and their migrations."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from tinystore_django import models
+
+pytestmark = pytest.mark.django_db
+AUTO_FIELDS = ["django.db.models.AutoField", "django.db.models.SmallAutoField", "django.db.models.BigAutoField"]
+
+
+@pytest.mark.parametrize("auto_field", AUTO_FIELDS)
+def test_no_migration_is_missing_whatever_the_projects_auto_field(auto_field: str, settings: Any) -> None:
+    settings.DEFAULT_AUTO_FIELD = auto_field
+
+    call_command("makemigrations", "tinystore_django", check=True, dry_run=True, stdout=StringIO())
+
+
+def job(**about: Any) -> models.Job:
+    now = timezone.now()
+    return models.Job.objects.create(queue="q", value="1", at=now, due=now, **about)
+
+
+def test_an_id_is_one_jobs_of_its_queue_until_it_is_released() -> None:
+    job(key="x", released=True)
+    job(key="x")
+    job()
+    job()
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        job(key="x")
+
+
+def test_the_state_of_a_row_has_a_name() -> None:
+    assert [state.name for state in models.Job.State] == ["READY", "RUNNING", "FAILED", "DONE", "ASIDE"]
+    assert job().get_state_display() == "ready"
+
+
+def test_a_row_names_itself() -> None:
+    without = job()
+
+    assert (str(job(key="x")), str(without)) == ("q/x", f"q/{without.pk}")
+    assert str(models.Step(name="render")) == "render"
+    assert str(models.Lease(name="host:7")) == "host:7"
+    assert str(models.Limit(queue="q")) == "q"

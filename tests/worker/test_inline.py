@@ -1,0 +1,371 @@
+"""run_due: what is due runs here and now."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from tests.byhand import NOON, Hand, after
+from tests.project.models import Order
+from tinystore_django import Backoff, InvalidError, Queue, Run, Store, models
+from tinystore_django.signals import job_settled, job_started
+from tinystore_django.testing import Clock
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def emails(shop: Store, clock: Clock) -> Queue[Any]:
+    return shop.queue("emails", attempts=3, backoff=Backoff("1m", "1m"))
+
+
+def test_it_runs_what_is_due_in_order_and_says_how_many(emails: Queue[Any]) -> None:
+    ran: list[str] = []
+    for value, seconds in [("b", 0), ("a", -1), ("c", 0), ("later", 60)]:
+        emails.add(value, at=after(seconds=seconds))
+
+    assert emails.run_due(ran.append) == 3
+    assert ran == ["a", "b", "c"]
+    assert emails.run_due(ran.append) == 0
+
+
+def test_it_runs_what_falls_due_meanwhile(emails: Queue[Any], clock: Clock) -> None:
+    emails.add(3, id="x")
+    emails.add("late", delay="2h")
+
+    def handler(value: Any) -> None:
+        if value == 3:
+            emails.add("added by it")
+            clock.advance("2h")
+
+    assert emails.run_due(handler) == 3
+
+
+def test_it_runs_in_the_calling_thread_on_its_connection(emails: Queue[Any]) -> None:
+    seen: list[Any] = []
+    emails.add("a")
+
+    emails.run_due(lambda value: seen.append((threading.get_ident(), id(connection.connection))))
+
+    assert seen == [(threading.get_ident(), id(connection.connection))]
+
+
+def test_a_handler_that_raises_does_not_raise_out_of_it_and_others_run(emails: Queue[Any]) -> None:
+    ran: list[str] = []
+    emails.add("bad", id="bad")
+    emails.add("good")
+
+    def handler(value: str) -> None:
+        ran.append(value)
+        if value == "bad":
+            raise ValueError("no luck")
+
+    assert emails.run_due(handler) == 2
+    assert ran == ["bad", "good"]
+    job = emails.get("bad")
+    assert job is not None
+    assert (job.state, job.attempt, job.error) == ("scheduled", 1, "no luck")
+
+
+def test_without_a_handler_it_is_refused_at_once(emails: Queue[Any], shop: Store) -> None:
+    with pytest.raises(InvalidError, match="queue 'emails' has no handler: write @emails.handler above a function"):
+        emails.run_due()
+    with pytest.raises(InvalidError, match="schedule 'nightly' has no handler"):
+        shop.schedule("nightly", every="1h").run_due()
+    with pytest.raises(InvalidError, match="give a function"):
+        emails.run_due("send")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("concurrency", [0, -1, True, "2", 1.5])
+def test_a_concurrency_that_cannot_be_is_refused(concurrency: Any, emails: Queue[Any]) -> None:
+    with pytest.raises(InvalidError, match="concurrency .*: give a whole number from 1"):
+        emails.run_due(print, concurrency=concurrency)
+
+
+def test_a_handler_given_to_it_takes_the_place_of_the_queues_for_this_call(emails: Queue[Any]) -> None:
+    ran: list[str] = []
+    emails.handler(lambda value: ran.append(f"own {value}"))
+    emails.add("a")
+    emails.run_due(lambda value: ran.append(f"given {value}"))
+    emails.add("b")
+    emails.run_due()
+
+    assert ran == ["given a", "own b"]
+
+
+# In an open transaction.
+
+
+def test_each_handler_runs_in_a_savepoint_of_an_open_transaction(emails: Queue[Any]) -> None:
+    def handler(value: str) -> None:
+        Order.objects.create(email=value)
+        if value == "bad":
+            raise ValueError("no luck")
+
+    for value in ("good", "bad", "fine"):
+        emails.add(value)
+
+    assert emails.run_due(handler) == 3
+    assert list(Order.objects.order_by("pk").values_list("email", flat=True)) == ["good", "fine"]
+    assert connection.in_atomic_block
+
+
+def test_an_answer_keeps_what_its_handler_wrote_in_an_open_transaction(emails: Queue[Any]) -> None:
+    def handler(value: str, run: Run) -> Any:
+        Order.objects.create(email=value)
+        return run.snooze("1h") if value == "snooze" else run.fail("no")
+
+    emails.add("snooze")
+    emails.add("fail")
+    emails.run_due(handler)
+
+    assert Order.objects.count() == 2
+
+
+def test_a_handler_that_breaks_its_transaction_breaks_nothing_else(emails: Queue[Any]) -> None:
+    Order.objects.create(pk=7, email="ada")
+    emails.add("a", id="a")
+    emails.add("b", id="b")
+
+    def handler(value: str) -> None:
+        if value == "a":
+            try:
+                Order.objects.create(pk=7, email="twice")
+            except IntegrityError:
+                Order.objects.filter(pk=7).exists()
+
+    assert emails.run_due(handler) == 2
+    assert emails.get("b") is None
+    if connection.vendor == "postgresql":  # SQLite goes on after an error
+        assert emails.get("a").attempt == 1  # type: ignore[union-attr]
+
+
+def test_what_it_left_running_is_given_back(emails: Queue[Any], clock: Clock) -> None:
+    emails.add("a", id="x")
+    held: list[Any] = []
+
+    def handler(value: str) -> None:
+        held.append(models.Lease.objects.count())
+
+    emails.run_due(handler)
+
+    assert held == [1]
+    assert not models.Lease.objects.exists()
+
+
+def test_a_run_that_moves_the_clock_past_the_lease_still_settles(emails: Queue[Any], clock: Clock) -> None:
+    emails.add("a", id="x")
+
+    assert emails.run_due(lambda value: clock.advance("1d")) == 1
+    assert emails.get("x") is None
+
+
+def test_a_job_that_its_worker_lost_is_taken_back_and_run(emails: Queue[Any], hand: Hand, clock: Clock) -> None:
+    ran: list[int] = []
+    emails.add("a", id="x")
+    hand.take_one(emails)
+    before = emails.run_due(lambda value: None)
+    clock.advance("31s")
+
+    assert (before, emails.run_due(lambda value, run: ran.append(run.attempt))) == (0, 1)
+    assert ran == [2]
+
+
+def test_a_job_lost_meanwhile_settles_nothing(emails: Queue[Any]) -> None:
+    emails.add("a", id="x")
+
+    def handler(value: str) -> None:
+        models.Job.objects.update(run=5)
+
+    assert emails.run_due(handler) == 0
+    assert emails.get("x").state == "running"  # type: ignore[union-attr]
+
+
+# The four calls of a handler on its own job, and on those that wait.
+
+
+def test_a_worker_takes_nothing_ahead(emails: Queue[Any]) -> None:
+    ran: list[str] = []
+    for value in "abcd":
+        emails.add(value, id=value)
+
+    def handler(value: str) -> None:
+        ran.append(value)
+        if value == "a":
+            assert [emails.get(key).state for key in "bcd"] == ["waiting"] * 3  # type: ignore[union-attr]
+            assert emails.update("b", "b2")
+            emails.set("c", "c2", delay="1h")
+            assert emails.cancel("d")
+            emails.add("urgent", at=after(hours=-1))
+
+    emails.run_due(handler)
+
+    assert ran == ["a", "urgent", "b2"]
+
+
+def test_a_handler_that_sets_its_own_job_has_it_run_once_more(emails: Queue[Any]) -> None:
+    ran: list[Any] = []
+    emails.add(2, id="x")
+
+    def handler(left: int, run: Run) -> Any:
+        ran.append((left, run.attempt))
+        if left:
+            emails.set("x", left - 1)
+        return run.fail("not yet") if left else None
+
+    assert emails.run_due(handler) == 3
+    assert ran == [(2, 1), (1, 1), (0, 1)]
+    assert emails.get("x") is None
+
+
+def test_a_handler_that_cancels_its_own_job_ends_it(emails: Queue[Any]) -> None:
+    emails.add("a", id="x")
+
+    def handler(value: str, run: Run) -> Any:
+        assert emails.cancel("x") is True
+        assert emails.get("x") is None
+        assert emails.add("another", id="x", delay="1h") is True
+        return run.retry()
+
+    emails.run_due(handler)
+
+    assert emails.get("x").value == "another"  # type: ignore[union-attr]
+    assert models.Job.objects.count() == 1
+
+
+# A value, and signals.
+
+
+def test_a_value_that_no_longer_reads_fails_for_good_without_its_handler(shop: Store, clock: Clock) -> None:
+    numbers = shop.queue("numbers", int)
+    ran: list[int] = []
+    numbers.add(1, id="x")
+    models.Job.objects.update(value='"one"')
+
+    numbers.run_due(ran.append)
+
+    job = numbers.get("x")
+    assert job is not None
+    assert (ran, job.state, job.attempt) == ([], "failed", 1)
+    assert (job.error or "").startswith("its value no longer reads: ")
+
+
+def test_the_signals_tell_of_each_run(emails: Queue[Any], caplog: pytest.LogCaptureFixture) -> None:
+    said: list[Any] = []
+
+    def started(sender: str, id: str, attempt: int, **kwargs: Any) -> None:
+        said.append((sender, id, attempt))
+
+    def settled(sender: str, id: str, attempt: int, outcome: str, error: str | None, **kwargs: Any) -> None:
+        said.append((id, attempt, outcome, error))
+        raise ValueError("a broken receiver")
+
+    job_started.connect(started, sender="emails")
+    job_settled.connect(settled, sender="emails")
+    emails.add("good", id="x")
+    emails.add("bad", id="y")
+    try:
+        assert emails.run_due(lambda value, run: run.fail("no") if value == "bad" else None) == 2
+    finally:
+        job_started.disconnect(started, sender="emails")
+        job_settled.disconnect(settled, sender="emails")
+
+    assert said == [("emails", "x", 1), ("x", 1, "done", None), ("emails", "y", 1), ("y", 1, "failed", "no")]
+    assert "a broken receiver" in caplog.text
+
+
+def test_a_schedule_is_opened_and_runs_when_due(shop: Store, clock: Clock) -> None:
+    ran: list[Any] = []
+    nightly = shop.schedule("nightly", cron="0 13 * * *", time_zone="UTC")
+    nightly.handler(lambda run: ran.append((run.at, run.id, run.attempt)))
+    first = nightly.run_due()
+    clock.advance("3d")
+
+    assert (first, nightly.run_due()) == (0, 1)
+    assert ran == [(after(hours=1), "nightly", 1)]
+    job = nightly.get()
+    assert job is not None
+    assert (job.at, job.state) == (after(days=3, hours=1), "scheduled")
+
+
+# Threads, and real transactions.
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_concurrency_above_one_runs_handlers_in_threads_at_once(shop: Store) -> None:
+    pairs = shop.queue("pairs", timeout="30s")
+    both = threading.Barrier(2, timeout=20)
+    threads: set[int] = set()
+    pairs.add("a")
+    pairs.add("b")
+
+    def handler(value: str) -> None:
+        threads.add(threading.get_ident())
+        both.wait()
+
+    assert pairs.run_due(handler, concurrency=2) == 2
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
+
+
+def test_inside_an_open_transaction_it_uses_no_threads(emails: Queue[Any]) -> None:
+    threads: list[int] = []
+    emails.add("a")
+
+    emails.run_due(lambda value: threads.append(threading.get_ident()), concurrency=2)
+
+    assert threads == [threading.get_ident()]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_outside_a_transaction_what_a_handler_left_open_is_rolled_back(emails: Queue[Any]) -> None:
+    emails.add("a")
+
+    def handler(value: str) -> None:
+        transaction.set_autocommit(False)
+        Order.objects.create(email=value)
+
+    assert emails.run_due(handler) == 1
+    assert not Order.objects.exists()
+    assert transaction.get_autocommit()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_failed_attempt_keeps_what_it_committed(emails: Queue[Any]) -> None:
+    emails.add("a", id="x")
+
+    def handler(value: str) -> None:
+        Order.objects.create(email=value)
+        raise ValueError("no luck")
+
+    emails.run_due(handler)
+
+    assert Order.objects.count() == 1
+
+
+def test_the_time_a_run_is_due_is_its_run_at(emails: Queue[Any], clock: Clock) -> None:
+    seen: list[Any] = []
+    emails.add("a", id="x", group="g")
+    clock.advance("5m")
+
+    def handler(value: str, run: Run) -> Any:
+        seen.append((run.id, run.at, run.attempt, run.group, run.stopped))
+        return run.snooze("1m") if len(seen) == 1 else run.retry("1m") if len(seen) == 2 else None
+
+    for _ in range(3):
+        emails.run_due(handler)
+        clock.advance("1m")
+
+    assert seen == [("x", NOON, 1, "g", False), ("x", NOON, 1, "g", False), ("x", NOON, 2, "g", False)]
+
+
+def test_nothing_is_logged_of_a_good_run(emails: Queue[Any], caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    emails.add("a")
+    emails.run_due(lambda value: None)
+
+    assert caplog.records == []

@@ -1,0 +1,74 @@
+"""The worker's side of a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .databases.rows import Held
+from .errors import ConflictError, InvalidError, RunStopped
+from .store.aftermath import Ending
+from .values import plain
+
+Why = Literal["timeout", "cancelled", "lost"]
+
+
+@dataclass(slots=True, eq=False)
+class Control:
+    """How a worker stops a run, and what it sees of it: the answers made, the steps kept, the progress reported."""
+
+    alias: str
+    held: Held
+    is_async: bool = False
+    atomic: bool = False
+    why: Why | None = None
+    answers: list[Outcome] = field(default_factory=list)
+    kept: dict[str, str] | None = None  # the answers of its job's steps, once they were read
+    kept_steps: bool = False
+    progress: str | None = None  # the latest, if it is not written yet
+    on_progress: Callable[[], object] = lambda: None
+    on_stop: Callable[[], object] | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def stop(self, why: Why) -> None:
+        """Tells the handler to end: an async one is cancelled, a sync one finds out at its next step."""
+        if self.why is None:
+            self.why = why
+            if self.on_stop is not None:
+                self.on_stop()
+
+    def check_going(self) -> None:
+        """Raises what a stopped run's next step raises."""
+        if self.why == "lost":
+            raise ConflictError("the run's lease was lost: another worker may run the job already")
+        if self.why is not None:
+            raise RunStopped("the job was cancelled" if self.why == "cancelled" else "the run passed its timeout")
+
+    def __str__(self) -> str:
+        key = "" if self.held.key is None else f" id={plain(self.held.key)}"
+        return f"{self.held.queue}{key} attempt={self.held.attempt}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A handler's answer, made by its run: `return run.retry()`, `return run.snooze("5m")`, `return run.fail("…")`."""
+
+    made_by: Control
+    ending: Ending
+
+
+current: ContextVar[Control | None] = ContextVar("tinystore_run", default=None)
+
+
+def check_not_own_atomic(alias: str, queue: str, key: str) -> None:
+    """Checks that a job to be cancelled is not the one whose `atomic=True` handler is asking.
+
+    Raises:
+        InvalidError: it is, and the handler's rows would go with it.
+    """
+    run = current.get()
+    if run is not None and run.atomic and (run.alias, run.held.queue, run.held.key) == (alias, queue, key):
+        raise InvalidError(f"cancel of {key!r} by its own atomic handler: return run.fail(...) instead")

@@ -1,0 +1,163 @@
+"""manage.py tinystore_schedules: what repeats, when it comes next, and how it last went."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from datetime import datetime, tzinfo
+from itertools import chain, islice
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections, router
+from django.utils import timezone
+
+from tinystore_django.databases import database
+from tinystore_django.errors import CorruptError, InvalidError
+from tinystore_django.jobs import LastRun
+from tinystore_django.models import Job
+from tinystore_django.options import whole
+from tinystore_django.registry import declared, find
+from tinystore_django.store import repeating
+from tinystore_django.store.repeating import Name, Repeating
+from tinystore_django.timing import clock
+from tinystore_django.timing.cron import Cron
+from tinystore_django.timing.durations import UNITS, in_words
+from tinystore_django.timing.repeats import Repeat, read
+from tinystore_django.values import first_line, is_text, plain
+from tinystore_django.worker.startup import check_migrated
+
+MOST = 100
+NOT_OPENED = "not opened"
+
+
+class Command(BaseCommand):
+    help = "Shows the schedules and the repeating jobs: when each comes next, its last run and its error."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("names", nargs="*", metavar="name", help="only this schedule, queue, or queue/id")
+        parser.add_argument("--next", type=int, default=1, metavar="N", help="show the next N times")
+        parser.add_argument("--all", action="store_true", help=f"show more than the first {MOST}")
+        parser.add_argument("--cancel", metavar="NAME", help="cancel this schedule or queue/id, and show nothing")
+        parser.add_argument("--database", choices=tuple(connections), help="an alias; unless given, where jobs go")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        alias = options["database"] or router.db_for_write(Job)
+        try:
+            check_migrated(alias)
+            count = whole(options["next"], "--next")
+            if options["cancel"] is not None:
+                self._cancel(alias, options["cancel"])
+            else:
+                self._show(alias, [_name(text) for text in options["names"]], count, options["all"])
+        except InvalidError as error:
+            raise CommandError(str(error)) from error
+
+    def _show(self, alias: str, names: Collection[Name], count: int, everything: bool) -> None:
+        now = database(alias).now()
+        found = chain(_schedules(alias, names, now), repeating.others(alias, names))
+        first = next(found, None)
+        if first is None:
+            self.stdout.write(f"nothing repeats in database {alias!r}{' by that name' if names else ''}")
+            return
+        for job in islice(chain([first], found), None if everything else MOST):
+            self.stdout.write("\n".join(_described(job, alias, now, count)))
+        if next(found, None) is not None:
+            self.stdout.write(f"the first {MOST} are shown: name a queue or a queue/id, or add --all")
+
+    def _cancel(self, alias: str, text: str) -> None:
+        name = _name(text)
+        if not repeating.cancel(alias, name.queue, name.key or name.queue):
+            raise CommandError(f"nothing by the name {text!r} repeats: write it as tinystore_schedules shows it")
+        declaration = find(alias, name.queue)
+        back = declaration is not None and declaration.repeat is not None
+        until = ", until a worker starts with it: take it out of the code" if back else ""
+        self.stdout.write(f"{text} is cancelled{until}")
+
+
+def _name(text: str) -> Name:
+    queue, _, key = text.partition("/")
+    if not is_text(queue) or (key and not is_text(key)):
+        raise InvalidError(f"name {text!r}: write a schedule, a queue, or a queue and an id as reports/7")
+    return Name(queue, key or None)
+
+
+def _schedules(alias: str, names: Collection[Name], now: int) -> list[Repeating]:
+    """The schedules by name: those with a row, and those of the code that nothing has opened yet."""
+    found = {job.queue: job for job in repeating.schedules(alias, names)}
+    for one in declared():
+        if one.repeat and one.alias == alias and (not names or Name(one.name) in names):
+            at = clock.to_datetime(one.repeat.next(now))
+            new = Repeating(one.name, one.name, one.repeat.text, NOT_OPENED, at, 0, None, None)
+            found.setdefault(one.name, new)
+    return [found[name] for name in sorted(found)]
+
+
+def _described(job: Repeating, alias: str, now: int, count: int) -> Iterator[str]:
+    """The job in lines: its name and its repeat, then what there is to say of it."""
+    repeat = _readable(job.repeat)
+    place = repeat.zone if isinstance(repeat, Cron) else timezone.get_current_timezone()
+    yield f"{_named(job, alias)}: {repeat.in_words() if repeat else f'{job.repeat!r}, which no longer reads'}"
+    yield f"  next      {_next(job, place)}"
+    for at in islice(_then(job, repeat, now), count - 1):
+        yield f"  then      {_moment(at, place)}"
+    if job.last_run is not None:
+        yield f"  last run  {_moment(job.last_run.started_at, place)}, took {_took(job.last_run)}"
+    if job.error:
+        yield f"  error     {first_line(job.error)}"
+    if unrun := _unrun(job, alias):
+        yield f"  not run   {unrun}"
+
+
+def _readable(text: str) -> Repeat | None:
+    try:
+        return read(text)
+    except CorruptError:
+        return None
+
+
+def _named(job: Repeating, alias: str) -> str:
+    """What a call of this command takes: a schedule's name, else queue/id."""
+    declaration = find(alias, job.queue)
+    is_queue = declaration is not None and declaration.repeat is None
+    return plain(job.queue if job.is_schedule and not is_queue else f"{job.queue}/{job.key}")
+
+
+def _next(job: Repeating, place: tzinfo) -> str:
+    at = _moment(job.at, place)
+    if job.state == "scheduled":
+        return f"{at}, a retry after attempt {job.attempt}" if job.attempt else at
+    return {
+        "waiting": f"{at}, due now",
+        "running": f"now: it runs, and was due at {at}",
+        "failed": "never: it has failed",
+        NOT_OPENED: f"{at}, once a worker has started with it",
+    }[job.state]
+
+
+def _then(job: Repeating, repeat: Repeat | None, now: int) -> Iterator[datetime]:
+    """The ticks behind the next one, as long as nothing changes them."""
+    at = max(clock.from_datetime(job.at), now)
+    while repeat and job.state != "failed" and (at := repeat.next(at)) < clock.LATEST:
+        yield clock.to_datetime(at)
+
+
+def _unrun(job: Repeating, alias: str) -> str | None:
+    """Why no worker of this code runs it; None where one does."""
+    declaration = find(alias, job.queue)
+    if declaration is None:
+        return f"its code is gone: declare it again, or --cancel {_named(job, alias)}"
+    return "it has no handler" if declaration.handler is None else None
+
+
+def _moment(at: datetime, place: tzinfo) -> str:
+    # The first and the last day of the calendar are not in every zone: they stay in UTC.
+    with suppress(OverflowError):
+        at = at.astimezone(place)
+    return f"{at.isoformat(' ', 'milliseconds' if at.microsecond else 'seconds')} {at.tzinfo}"
+
+
+def _took(run: LastRun) -> str:
+    milliseconds = (run.ended_at - run.started_at) // (clock.MICROSECOND * UNITS["ms"])
+    return in_words(milliseconds * UNITS["ms"])

@@ -1,0 +1,68 @@
+"""add_many: many jobs at once, but those whose ids are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from django.db import transaction
+
+from ..databases import database
+from ..databases.rows import Batch
+from ..models import Job
+from . import notices
+from .adding import check_room
+from .placing import Placing
+
+# Jobs in one statement, and characters of values: enough that its trip costs nothing beside them, few enough to hold
+# in memory some times over.
+MOST = 5_000
+LONGEST = 8 * 1024 * 1024
+
+Added = tuple[str | None, str, str | None]
+
+
+def add_many(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, max_waiting: int | None) -> int:
+    """Adds jobs, each as its id, value and group, all or none; how many of their ids were free.
+
+    Raises:
+        LimitError: with them, more than `max_waiting` jobs would wait.
+    """
+    # A savepoint where a transaction is open: a LimitError takes back what was added, and no more.
+    with transaction.atomic(using=alias):
+        at = placing.time(database(alias).now())
+        added = sum(_insert(alias, Batch(queue, some, at)) for some in _batches(jobs))
+        if added:
+            check_room(alias, queue, max_waiting, more=0)
+    if added:
+        notices.changed(alias, queue)
+    return added
+
+
+def _insert(alias: str, batch: Batch) -> int:
+    added = database(alias).insert_many(batch)
+    if added < len(batch.jobs) and _release(alias, batch):
+        # Those without ids are in already.
+        named = [job for job in batch.jobs if job[0] is not None]
+        added += database(alias).insert_many(replace(batch, jobs=named))
+    return added
+
+
+def _release(alias: str, batch: Batch) -> bool:
+    """Frees those of the ids whose jobs are past their keep; whether there were any."""
+    keys = [key for key, _, _ in batch.jobs if key is not None]
+    rows = Job.objects.using(alias).filter(queue=batch.queue, key__in=keys, released=False)
+    return rows.filter(until__lte=database(alias).now_expression()).update(released=True) > 0
+
+
+def _batches(jobs: Sequence[Added]) -> Iterator[list[Added]]:
+    batch: list[Added] = []
+    length = 0
+    for job in jobs:
+        if batch and (len(batch) == MOST or length + len(job[1]) > LONGEST):
+            yield batch
+            batch, length = [], 0
+        batch.append(job)
+        length += len(job[1])
+    if batch:
+        yield batch

@@ -1,0 +1,98 @@
+"""The jobs that repeat, as an operator looks at them: schedules first, then those of queues by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, Q, QuerySet
+
+from ..databases import database
+from ..jobs import LastRun
+from ..models import Job
+from .changing import take_away
+from .locking import known, lock
+from .reading import due_at, last_run, state_of
+
+PAGE = 500
+# Never the value, which may be large.
+COLUMNS = ("queue", "key", "repeat", "state", "at", "due", "attempt", "error", "last_started_at", "last_ended_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What an operator calls repeating jobs by: a queue or schedule, and the id of one job unless all are meant."""
+
+    queue: str
+    key: str | None = None
+
+    @property
+    def condition(self) -> Q:
+        return Q(queue=self.queue) if self.key is None else Q(queue=self.queue, key=self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeating:
+    """A repeating job as it was when it was read; its repeat is the text that its row keeps."""
+
+    queue: str
+    key: str
+    repeat: str
+    state: str
+    at: datetime
+    attempt: int
+    error: str | None
+    last_run: LastRun | None
+
+    @property
+    def is_schedule(self) -> bool:
+        """Whether it bears its queue's name, as the one job of a schedule does."""
+        return self.key == self.queue
+
+
+def schedules(alias: str, names: Collection[Name] = ()) -> list[Repeating]:
+    """The schedules' jobs by name; only those named, if any are."""
+    rows = _rows(alias, names).filter(key=F("queue")).order_by("queue")
+    return _shown(alias, rows)
+
+
+def others(alias: str, names: Collection[Name] = ()) -> Iterator[Repeating]:
+    """The repeating jobs of queues, read in pages as they are asked for: there may be a million."""
+    rows = _rows(alias, names).exclude(key=F("queue")).order_by("queue", "key")
+    page = _shown(alias, rows[:PAGE])
+    while page:
+        yield from page
+        last = page[-1]
+        behind = Q(queue__gt=last.queue) | Q(queue=last.queue, key__gt=last.key)
+        page = _shown(alias, rows.filter(behind, queue__gte=last.queue)[:PAGE])
+
+
+def cancel(alias: str, queue: str, key: str) -> bool:
+    """Cancels a repeating job, whether or not code still declares its queue; False if there is none."""
+    with database(alias).transaction():
+        row = lock(alias, queue, key)
+        if row is None or row.repeat is None:
+            return False
+        take_away(row)
+    return True
+
+
+def _rows(alias: str, names: Collection[Name]) -> QuerySet[Job]:
+    named = Q()
+    for name in names:
+        named |= name.condition
+    now = database(alias).now_expression()
+    kept = Q(until__isnull=True) | Q(until__gt=F("now"))
+    rows = Job.objects.using(alias).annotate(now=now).filter(named, kept)
+    return rows.filter(repeat__isnull=False, key__isnull=False, released=False).only(*COLUMNS)
+
+
+def _shown(alias: str, rows: QuerySet[Job]) -> list[Repeating]:
+    now = database(alias).now()
+    return [_of(row, now) for row in rows]
+
+
+def _of(row: Job, now: int) -> Repeating:
+    names = known(row.queue), known(row.key), known(row.repeat)
+    return Repeating(*names, state_of(row, now), due_at(row), row.attempt, row.error, last_run(row))

@@ -1,0 +1,62 @@
+"""What comes out of a handler, as how its run ended."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+
+from ..control import Control, Outcome
+from ..errors import CorruptError, RunStopped
+from ..store.aftermath import Ending
+from ..values import clean, error_text
+
+# A kept traceback's longest, in characters: its two ends say most.
+LONGEST_TRACEBACK = 40_000
+
+
+def answered(answer: object, run: Control) -> Ending:
+    """What a handler's return value says."""
+    if isinstance(answer, Outcome) and answer.made_by is not run:
+        return _refused("its handler returned the answer of another run")
+    if any(made is not answer for made in run.answers):
+        return _refused("its handler made an answer and did not return it: write `return run.retry()`")
+    if isinstance(answer, Outcome):
+        return answer.ending
+    if inspect.iscoroutine(answer):
+        answer.close()  # or Python would warn that nobody awaited it
+        return _refused("its handler returned a coroutine, which nobody awaits: write `async def`")
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
+        return _refused(f"its handler returned {_a(answer)}, whose work is not done: wait for it, and write no `yield`")
+    return Ending("done")
+
+
+def _a(answer: object) -> str:
+    name = type(answer).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _refused(error: str) -> Ending:
+    return Ending("retry", error, raised=True)
+
+
+def unreadable(error: CorruptError) -> Ending:
+    """A value that is not the queue's type any more: failed for good."""
+    return Ending("failed", error_text(f"its value no longer reads: {error}"), raised=True)
+
+
+def raised(error: BaseException, run: Control, timeout: int) -> Ending:
+    """What an exception out of a handler says: a failed attempt."""
+    if run.why == "timeout" and isinstance(error, (asyncio.CancelledError, RunStopped)):
+        text = f"the run passed its timeout of {timeout / 1e6:.6f}".rstrip("0").rstrip(".") + " s"
+    else:
+        text = error_text(error)
+    return Ending("retry", text, _traceback(error), raised=True)
+
+
+def _traceback(error: BaseException) -> str:
+    text = clean("".join(traceback.format_exception(error)))
+    if len(text) <= LONGEST_TRACEBACK:
+        return text
+    half = LONGEST_TRACEBACK // 2
+    return f"{text[:half]}\n…\n{text[-half:]}"
