@@ -56,11 +56,11 @@ def _fill(sql: str, jobs: int) -> None:
 
 def _measured(queue: str, kind: Any, batch: int, rounds: int) -> tuple[float, float]:
     """The medians of a claim's and a settle's time, in ms."""
+    from tinystore_django.lifecycle import leasing
+    from tinystore_django.lifecycle.aftermath import Ending
+    from tinystore_django.lifecycle.claiming import claim
+    from tinystore_django.lifecycle.settling import Finished, settle
     from tinystore_django.options import queue_options
-    from tinystore_django.store import leasing
-    from tinystore_django.store.aftermath import Ending
-    from tinystore_django.store.claiming import claim
-    from tinystore_django.store.settling import Finished, settle
 
     lease = leasing.take("default", "benchmark", [queue], 3_600_000_000)
     # An hour later, so that no round meets a job again.

@@ -12,11 +12,11 @@ from django.db import transaction
 
 from tinystore_django import Job, Queue, Schedule, models
 from tinystore_django.databases.rows import Held
+from tinystore_django.lifecycle import leasing
+from tinystore_django.lifecycle.aftermath import Ending, Kind
+from tinystore_django.lifecycle.claiming import claim
+from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.registry import find
-from tinystore_django.store import leasing
-from tinystore_django.store.aftermath import Ending, Kind
-from tinystore_django.store.claiming import claim
-from tinystore_django.store.settling import Finished, settle
 from tinystore_django.timing.clock import from_datetime
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

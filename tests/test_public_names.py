@@ -6,11 +6,11 @@ import pytest
 
 from tests.programs import script
 
-BEFORE = ["Run", "Worker", "testing", "store.adding", "stores"]
+BEFORE = ["Run", "Worker", "testing", "lifecycle.adding", "stores"]
 
 
 @pytest.mark.parametrize("name", BEFORE)
-def test_the_store_is_no_folder_whatever_was_imported_before_it(name: str) -> None:
+def test_the_store_is_the_store_whatever_was_imported_before_it(name: str) -> None:
     first = f"import tinystore_django.{name}" if name.islower() else f"from tinystore_django import {name}"
 
     with script(f"{first}\nfrom tinystore_django import store\nprint(type(store).__name__)") as program:

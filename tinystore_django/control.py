@@ -10,7 +10,7 @@ from typing import Literal
 
 from .databases.rows import Held
 from .errors import ConflictError, InvalidError, RunStopped
-from .store.aftermath import Ending
+from .lifecycle.aftermath import Ending
 from .values import plain
 
 Why = Literal["timeout", "cancelled", "lost"]

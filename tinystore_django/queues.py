@@ -9,10 +9,10 @@ from typing import Any, Generic, TypeVar, Unpack, overload
 from .asynchronous import twin, twin_iterator
 from .control import check_not_own_atomic
 from .jobs import Job, JobPage
+from .lifecycle import adding, adding_many, changing, listing, reading
+from .lifecycle.placing import When, place
 from .options import whole
 from .registry import Declaration
-from .store import adding, adding_many, changing, listing, reading
-from .store.placing import When, place
 from .timing.durations import Span
 from .transactions import check_open, warn_of_another
 from .values import check_text, is_text

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from . import steps
 from .control import Control, Outcome
-from .store.aftermath import Ending
+from .lifecycle.aftermath import Ending
 from .timing import clock
 from .timing.durations import duration
 from .timing.moments import capped, instant

@@ -8,8 +8,8 @@ from typing import Any, TypeVar, overload
 from .asynchronous import twin
 from .control import check_not_own_atomic
 from .jobs import Job
+from .lifecycle import changing, reading
 from .registry import Declaration
-from .store import changing, reading
 from .worker.inline import run_due
 from .worker.worker import Worker
 

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from .control import Control
 from .errors import CorruptError, InvalidError, LimitError
-from .store import stepping
+from .lifecycle import stepping
 from .values import check_text, json_text, read_json
 
 LONGEST_NAME = 256  # bytes

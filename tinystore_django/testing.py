@@ -12,9 +12,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from . import jobs
+from .lifecycle.listing import Wanted, every
 from .queues import Queue
 from .registry import Declaration, declared
-from .store.listing import Wanted, every
 from .timing import clock as process_clock
 from .timing.durations import Span, duration
 from .timing.moments import instant, later

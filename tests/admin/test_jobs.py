@@ -12,7 +12,7 @@ from django.test import Client
 from tests.admin.conftest import JOBS, Page, Pages, chosen
 from tests.byhand import Hand, row, shown
 from tinystore_django import Queue, models
-from tinystore_django.store.locking import State
+from tinystore_django.lifecycle.locking import State
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db

@@ -12,9 +12,9 @@ from django.db import connection, transaction
 from tests.byhand import Hand
 from tests.programs import wait_for
 from tinystore_django import Queue, Store
+from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.options import queue_options
-from tinystore_django.store.aftermath import Ending
-from tinystore_django.store.settling import Finished, settle
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 

@@ -10,10 +10,10 @@ from django.db import connection
 from tests.byhand import Hand, after
 from tests.databases.test_plans import Plan, check, explained, vacuum
 from tinystore_django import Queue, Store
+from tinystore_django.lifecycle import repeating, scheduling
+from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.options import queue_options
-from tinystore_django.store import repeating, scheduling
-from tinystore_django.store.aftermath import Ending
-from tinystore_django.store.settling import Finished, settle
 from tinystore_django.testing import Clock
 from tinystore_django.timing.repeats import read
 

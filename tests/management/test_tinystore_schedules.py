@@ -12,8 +12,8 @@ from tests.byhand import Hand, after
 from tinystore_django import Queue, Schedule, Store, models
 from tinystore_django.databases import database
 from tinystore_django.databases.rows import NewJob
+from tinystore_django.lifecycle import repeating
 from tinystore_django.management.commands import tinystore_schedules
-from tinystore_django.store import repeating
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db

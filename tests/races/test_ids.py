@@ -23,9 +23,9 @@ from tests.project.models import Order, Start
 from tinystore_django import Queue, Run, Store, models
 from tinystore_django.databases import database
 from tinystore_django.databases.rows import Held
-from tinystore_django.store import leasing
-from tinystore_django.store.aftermath import Ending
-from tinystore_django.store.settling import Finished, settle
+from tinystore_django.lifecycle import leasing
+from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.settling import Finished, settle
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 ROUNDS = 500

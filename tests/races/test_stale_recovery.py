@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.project.jobs import marks
+from tinystore_django.lifecycle import claiming, leasing
+from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.models import Job as Row
 from tinystore_django.models import Lease
-from tinystore_django.store import claiming, leasing
-from tinystore_django.store.aftermath import Ending
-from tinystore_django.store.settling import Finished, settle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SPAN = 30_000_000

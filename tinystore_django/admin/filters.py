@@ -9,9 +9,9 @@ from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from ..lifecycle.locking import NOT_STARTED
 from ..models import Job
 from ..registry import declared
-from ..store.locking import NOT_STARTED
 
 # `now` is what the admin's rows are annotated with.
 STATES = {

@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from ..databases import database
+from ..lifecycle import operating
+from ..lifecycle.reading import state_of
 from ..models import Job
-from ..store import operating
-from ..store.reading import state_of
 from ..values import first_line
 from . import showing
 from .filters import QueueFilter, StateFilter, beginning_with

@@ -8,7 +8,7 @@ import traceback
 
 from ..control import Control, Outcome
 from ..errors import CorruptError, RunStopped
-from ..store.aftermath import Ending
+from ..lifecycle.aftermath import Ending
 from ..values import clean, error_text
 
 # A kept traceback's longest, in characters: its two ends say most.

@@ -18,10 +18,10 @@ from ..control import Control, current
 from ..databases import database
 from ..databases.rows import Held
 from ..errors import CorruptError
+from ..lifecycle.aftermath import Ending
+from ..lifecycle.settling import Finished, settle_alone
 from ..registry import Declaration, Handler
 from ..runs import Run
-from ..store.aftermath import Ending
-from ..store.settling import Finished, settle_alone
 from . import announcing
 from .endings import answered, raised, unreadable
 from .watch import watch

@@ -13,11 +13,11 @@ from django.db import Error
 from ..control import Control
 from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
+from ..lifecycle import leasing, stepping
+from ..lifecycle.aftermath import Ending
+from ..lifecycle.settling import Finished, settle
 from ..options import QueueOptions
 from ..registry import Declaration, find
-from ..store import leasing, stepping
-from ..store.aftermath import Ending
-from ..store.settling import Finished, settle
 from .connections import is_pooled
 
 logger = logging.getLogger("tinystore_django")

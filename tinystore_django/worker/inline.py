@@ -11,11 +11,11 @@ from django.db import Error, transaction
 from .. import conf
 from ..databases import database
 from ..databases.rows import Held
+from ..lifecycle import scheduling
+from ..lifecycle.aftermath import LOST
+from ..lifecycle.claiming import claim
+from ..lifecycle.settling import settle_alone
 from ..registry import Declaration
-from ..store import scheduling
-from ..store.aftermath import LOST
-from ..store.claiming import claim
-from ..store.settling import settle_alone
 from . import announcing
 from .connections import looked_after
 from .execution import Ended, Task, new_task, perform

@@ -14,10 +14,10 @@ from django.db import Error
 
 from ..databases import database
 from ..databases.rows import Claimed, Held
+from ..lifecycle.aftermath import LOST
+from ..lifecycle.claiming import turn
+from ..lifecycle.settling import Settling
 from ..signals import job_settled
-from ..store.aftermath import LOST
-from ..store.claiming import turn
-from ..store.settling import Settling
 from ..values import first_line
 from . import announcing
 from .connections import close_all, looked_after

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from ..databases.rows import Held
-from ..store.clearing import BATCH, clear
+from ..lifecycle.clearing import BATCH, clear
 from .connections import close_all
 from .hold import Hold, drop, let_go, refresh
 from .patience import Patience

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-# A notice speaks for what is added within store.notices.QUIET of it: a look after that finds the rest, in seconds.
+# A notice speaks for what is added within lifecycle.notices.QUIET of it: a look after that finds the rest, in seconds.
 LOOK_AGAIN = 0.025
 
 

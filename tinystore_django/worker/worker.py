@@ -8,8 +8,8 @@ from types import TracebackType
 from .. import conf
 from ..databases.listening import ANY
 from ..errors import InvalidError
+from ..lifecycle import notices, scheduling
 from ..registry import Declaration
-from ..store import notices, scheduling
 from .hold import Hold
 from .listening import Listening
 from .loop import Loop, Pace

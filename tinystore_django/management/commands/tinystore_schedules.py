@@ -16,11 +16,11 @@ from django.utils import timezone
 from tinystore_django.databases import database
 from tinystore_django.errors import CorruptError, InvalidError
 from tinystore_django.jobs import LastRun
+from tinystore_django.lifecycle import repeating
+from tinystore_django.lifecycle.repeating import Name, Repeating
 from tinystore_django.models import Job
 from tinystore_django.options import whole
 from tinystore_django.registry import declared, find
-from tinystore_django.store import repeating
-from tinystore_django.store.repeating import Name, Repeating
 from tinystore_django.timing import clock
 from tinystore_django.timing.cron import Cron
 from tinystore_django.timing.durations import UNITS, in_words

@@ -9,7 +9,7 @@ import pytest
 
 from tests.byhand import NOON, Hand, after
 from tinystore_django import LastRun, Queue, Store, models
-from tinystore_django.store.aftermath import LOST
+from tinystore_django.lifecycle.aftermath import LOST
 from tinystore_django.testing import Clock
 from tinystore_django.timing.clock import EPOCH
 

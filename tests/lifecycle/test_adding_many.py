@@ -13,11 +13,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from tests.byhand import MICROSECOND, NOON, Hand, after
+from tests.lifecycle.lists import alone_and_inside_atomic
 from tests.project.models import Order
-from tests.store.lists import alone_and_inside_atomic
 from tinystore_django import InvalidError, LimitError, Queue, Store, models
 from tinystore_django.databases.postgresql import PostgreSQL
-from tinystore_django.store import adding_many
+from tinystore_django.lifecycle import adding_many
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.byhand import MICROSECOND, NOON, Hand, after
-from tests.store.lists import IN_ORDER, add_all, ids, pages
+from tests.lifecycle.lists import IN_ORDER, add_all, ids, pages
 from tinystore_django import CorruptError, JobPage, Queue, Store, models
 from tinystore_django.testing import Clock
 

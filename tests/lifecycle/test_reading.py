@@ -10,7 +10,7 @@ from django.db import transaction
 
 from tests.byhand import NOON, Hand, after, row, us
 from tinystore_django import CorruptError, Job, LastRun, Queue, Store, models
-from tinystore_django.store.aftermath import LOST
+from tinystore_django.lifecycle.aftermath import LOST
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db

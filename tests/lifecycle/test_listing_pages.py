@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from tests.byhand import Hand
-from tests.store.lists import IN_ORDER, add_all, alone_and_inside_atomic, ids, pages
+from tests.lifecycle.lists import IN_ORDER, add_all, alone_and_inside_atomic, ids, pages
 from tinystore_django import InvalidError, JobPage, Queue, models
 
 pytestmark = pytest.mark.django_db

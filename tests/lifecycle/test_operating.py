@@ -10,7 +10,7 @@ import pytest
 
 from tests.byhand import NOON, Hand, after, row, shown
 from tinystore_django import Queue, Store, models
-from tinystore_django.store import notices, operating
+from tinystore_django.lifecycle import notices, operating
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db

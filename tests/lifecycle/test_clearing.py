@@ -8,7 +8,7 @@ import pytest
 
 from tests.byhand import Hand
 from tinystore_django import Queue, models
-from tinystore_django.store import clearing
+from tinystore_django.lifecycle import clearing
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db

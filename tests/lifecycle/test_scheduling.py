@@ -6,7 +6,7 @@ import pytest
 
 from tests.byhand import Hand, after, row, us
 from tinystore_django import Schedule, Store, models
-from tinystore_django.store.scheduling import open_all
+from tinystore_django.lifecycle.scheduling import open_all
 from tinystore_django.testing import Clock
 from tinystore_django.timing.repeats import read
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.byhand import LEASE, Hand, after, us
 from tinystore_django import Queue, Store, models
+from tinystore_django.lifecycle import leasing
 from tinystore_django.options import queue_options
-from tinystore_django.store import leasing
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db

@@ -11,8 +11,8 @@ from django.db import DatabaseError, transaction
 from tests.byhand import rolled_back
 from tinystore_django import Queue
 from tinystore_django.databases import database
+from tinystore_django.lifecycle import notices
 from tinystore_django.signals import job_added
-from tinystore_django.store import notices
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db(transaction=True)

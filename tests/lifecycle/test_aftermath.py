@@ -9,8 +9,8 @@ import pytest
 
 from tinystore_django import Backoff, models
 from tinystore_django.databases.rows import Held, Seen
+from tinystore_django.lifecycle.aftermath import LOST, Ending, aftermath
 from tinystore_django.options import queue_options
-from tinystore_django.store.aftermath import LOST, Ending, aftermath
 from tinystore_django.timing.clock import LATEST
 
 State = models.Job.State
