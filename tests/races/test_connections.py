@@ -96,7 +96,7 @@ def test_a_connection_left_damaged_is_mended_before_the_next_run(kind: str) -> N
         time.sleep(0.1)  # until its thread is idle, and so the one that runs the probe
         damages.add("after", id="after")
         probe = settled(damages, "after")
-        assert one.settled == 3
+        wait_for(lambda: one.settled == 3)
 
     assert (broken.state, broken.attempt, broken.error) == ("done", 1, None)
     assert (probe.state, probe.attempt, probe.error) == ("done", 1, None)
@@ -201,7 +201,7 @@ def test_workers_contend_in_peace_whatever_isolation_the_project_chose(tmp_path:
     code = f'from psycopg import IsolationLevel\nDATABASES["default"]["OPTIONS"] = {{"isolation_level": {level}}}'
     settings = with_database(tmp_path, code)
 
-    arguments = ["kept-loads", "--until-idle", "--lease=1s"]
+    arguments = ["kept-loads", "--until-idle"]
     with worker(*arguments, **settings) as one, worker(*arguments, **settings) as other:
         assert (one.wait(60), other.wait(60)) == (0, 0)
 

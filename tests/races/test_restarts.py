@@ -103,8 +103,8 @@ def test_a_restart_under_load_loses_nothing_and_no_worker(server: Postgres, how:
 
     assert_none_lost_and_none_doubled_beyond_a_retry(some)
     for program in (one, other):
-        assert len(warnings(program)) == 1
-        assert "going on as soon as it answers" in warnings(program)[0]
+        assert len(warnings(program)) <= 1  # none, where the server was back before it was missed
+        assert all("going on as soon as it answers" in line for line in warnings(program))
         assert program.said("Traceback") == []
 
 

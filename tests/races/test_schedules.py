@@ -76,6 +76,7 @@ def two_workers_and_kills(settings: dict[str, Any]) -> dict[int, float]:
             workers[number % 2] = programs.enter_context(_worker(settings))
         time.sleep(max(0.0, began + SECONDS - time.monotonic()))
         for one in workers:
+            one.wait_for_line("runs")  # one that is still starting does not answer signals yet
             one.send(signal.SIGTERM)
         assert [one.wait() for one in workers] == [0, 0]
     return killed

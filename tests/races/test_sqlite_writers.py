@@ -48,7 +48,6 @@ while time.monotonic() < end:
     number += 1
 print(number)
 """
-SECONDS = 6
 
 ADD_A_NAP = """
 from tests.project.jobs import Nap, naps
@@ -75,15 +74,17 @@ def ask(file: Path, query: str) -> list[Any]:
         return [row[0] for row in connection.execute(query)]
 
 
-@pytest.mark.parametrize("databases", [RECOMMENDED, PLAIN], ids=["recommended", "plain"])
-def test_two_workers_and_two_adders_share_a_file(tmp_path: Path, file: Path, databases: str) -> None:
+@pytest.mark.parametrize(
+    ("databases", "seconds"), [(RECOMMENDED, 20), (PLAIN, 6)], ids=["recommended", "startproject's"]
+)
+def test_two_workers_and_two_adders_share_a_file(tmp_path: Path, file: Path, databases: str, seconds: int) -> None:
     settings = migrated(tmp_path, file, databases)
 
     with ExitStack() as stack:
         workers = [stack.enter_context(worker("marks", "--concurrency=3", **settings)) for _ in range(2)]
-        adders = [stack.enter_context(script(ADDER % {"name": name, "seconds": SECONDS}, **settings)) for name in "ab"]
+        adders = [stack.enter_context(script(ADDER % {"name": name, "seconds": seconds}, **settings)) for name in "ab"]
         for adder in adders:
-            assert adder.wait(SECONDS + 30) == 0, adder.text
+            assert adder.wait(seconds + 30) == 0, adder.text
         wait_for(lambda: ask(file, "select count(*) from tinystore_django_job") == [0])
         for one in workers:
             one.send(signal.SIGTERM)

@@ -77,16 +77,71 @@ def test_a_transaction_begun_by_hand_is_rolled_back() -> None:
     [
         pytest.param("set statement_timeout = '7s'", marks=pytest.mark.postgresql),
         pytest.param("  LISTEN somewhere", marks=pytest.mark.postgresql),
+        pytest.param("set\n statement_timeout = '7s'", marks=pytest.mark.postgresql),
+        pytest.param("/* why; */ -- and\n set statement_timeout = '7s'", marks=pytest.mark.postgresql),
+        pytest.param("select 1; SET statement_timeout = '7s'", marks=pytest.mark.postgresql),
+        pytest.param(b"set statement_timeout = '7s'", marks=pytest.mark.postgresql),
+        pytest.param("select Set_Config('app.tenant', '7', false)", marks=pytest.mark.postgresql),
+        pytest.param("create temporary table project_order (id int)", marks=pytest.mark.postgresql),
         pytest.param("pragma case_sensitive_like = on", marks=pytest.mark.sqlite),
+        pytest.param("/* why */pragma case_sensitive_like = on", marks=pytest.mark.sqlite),
     ],
 )
-def test_a_session_that_was_changed_is_not_handed_on(statement: str) -> None:
+def test_a_session_that_was_changed_is_not_handed_on(statement: Any) -> None:
     before = raw()
 
     with looked_after(), connection.cursor() as cursor:
         cursor.execute(statement)
 
     assert connection.connection is not before
+
+
+@pytest.mark.postgresql
+def test_a_session_that_a_composed_statement_changed_is_not_handed_on() -> None:
+    from psycopg import sql
+
+    before = raw()
+
+    with looked_after(), connection.cursor() as cursor:
+        cursor.execute(sql.SQL("set search_path to {}").format(sql.Identifier("nowhere")))
+
+    assert connection.connection is not before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select 1 -- set it\n",
+        "update project_order set email = ';' where email = 'set me'",
+        pytest.param("set  Local statement_timeout = '7s'", marks=pytest.mark.postgresql),
+    ],
+)
+def test_a_statement_that_leaves_the_session_alone_costs_no_connection(statement: str) -> None:
+    before = raw()
+
+    with looked_after(), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+
+    assert connection.connection is before
+
+
+def test_a_mark_for_rollback_left_outside_a_block_is_gone() -> None:
+    with looked_after():
+        raw()
+        connection.needs_rollback = True
+
+    assert Order.objects.count() == 0
+
+
+def test_wrappers_that_came_with_a_connection_stay_and_no_other_does() -> None:
+    def trace(execute: Any, *arguments: Any) -> Any:
+        return execute(*arguments)
+
+    with looked_after():
+        connection.execute_wrappers.append(trace)
+
+    assert connection.execute_wrappers == [trace]
+    connection.execute_wrappers.clear()
 
 
 def test_a_connection_that_a_handler_closed_under_django_is_replaced() -> None:

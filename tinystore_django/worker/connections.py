@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.db import Error, connections
@@ -19,9 +20,25 @@ from ..databases import VENDORS, database
 KEPT = 60.0
 
 # Statements that change the session itself, which the next run must not inherit.
-OF_THE_SESSION = ("SET ", "RESET ", "DISCARD ", "LISTEN ", "PRAGMA ", "ATTACH ", "DETACH ")
+OF_THE_SESSION = re.compile(
+    r"""
+    (?: \A | ; ) (?: \s | --[^\n]* | /\*.*?\*/ )*  # what begins a statement, whatever comments stand before it
+      (?: set (?! \s+ local \b) | reset | discard | listen | pragma | attach | detach
+        | create \s+ (?: (?: local | global ) \s+ )? temp (?: orary )? ) \b
+    | \b set_config \s* \(
+    """,
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
 
-_here = threading.local()  # whether this thread is in a handler
+
+class _Here(threading.local):
+    handles = False  # whether this thread is in a sync handler
+
+    def __init__(self) -> None:
+        self.changed: set[str] = set()  # the aliases whose session was changed
+
+
+_here = _Here()
 _inherited: list[BaseDatabaseWrapper] = []
 
 
@@ -29,32 +46,41 @@ _inherited: list[BaseDatabaseWrapper] = []
 def looked_after() -> Iterator[None]:
     """Runs a handler with this thread's connections checked before and put in order after."""
     mend()
+    watched = watch_sessions()
     _here.handles = True
-    changed: set[str] = set()
-    with ExitStack() as stack:
-        for alias in connections:
-            stack.enter_context(connections[alias].execute_wrapper(_session_watch(changed)))
-        try:
-            yield
-        finally:
-            _here.handles = False
-            _tidy(changed)
+    try:
+        yield
+    finally:
+        _here.handles = False
+        for connection in watched:
+            if _note_change in connection.execute_wrappers:  # it need not be the last: the handler may have added some
+                connection.execute_wrappers.remove(_note_change)
+        _tidy()
 
 
-def mend(old: bool = True) -> None:
-    """Closes connections that died or, if `old`, grew old while they were idle, or were left inside a transaction."""
+def mend(idle: bool = True) -> None:
+    """Closes connections that died or were left in a transaction; if `idle`, the old and the changed ones as well."""
     for connection in _open():
-        if (old and _old(connection)) or not _alive(connection) or not _clean(connection):
+        if (idle and _worn(connection)) or not _alive(connection) or not _clean(connection):
             _close(connection)
         connection.queries_log.clear()
 
 
-def _tidy(changed: set[str]) -> None:
+def watch_sessions() -> list[BaseDatabaseWrapper]:
+    """Has it noted when a statement changes the session of one of this thread's connections; the newly watched."""
+    new = [one for one in connections.all() if _note_change not in one.execute_wrappers]
+    for connection in new:
+        connection.execute_wrappers.append(_note_change)
+    return new
+
+
+def _tidy() -> None:
     """Rolls back and closes whatever is not as a fresh connection would be."""
     for connection in _open():
-        if connection.alias in changed or not _clean(connection) or is_pooled(connection):
+        if connection.alias in _here.changed or not _clean(connection) or is_pooled(connection):
             _close(connection)
         connection.queries_log.clear()
+    _here.changed.clear()
 
 
 def _forget() -> None:
@@ -62,7 +88,7 @@ def _forget() -> None:
 
     Two processes on one socket would break both, and closing it in the child would end it for the parent.
     """
-    if getattr(_here, "handles", False):
+    if _here.handles:
         for connection in _open():
             _inherited.append(connection)
             del connections[connection.alias]
@@ -78,13 +104,17 @@ def close_all() -> None:
         _close(connection)
 
 
-def _session_watch(changed: set[str]) -> Callable[..., Any]:
-    def watching(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
-        if isinstance(sql, str) and sql.lstrip()[:8].upper().startswith(OF_THE_SESSION):
-            changed.add(context["connection"].alias)
-        return execute(sql, params, many, context)
+def _note_change(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    if OF_THE_SESSION.search(_text_of(sql, context["connection"])):
+        _here.changed.add(context["connection"].alias)
+    return execute(sql, params, many, context)
 
-    return watching
+
+def _text_of(sql: Any, connection: BaseDatabaseWrapper) -> str:
+    """A statement as text; psycopg also takes bytes, and what its `sql` module composes."""
+    if isinstance(sql, bytes):
+        return sql.decode(errors="replace")
+    return str(sql.as_string(connection.connection) if hasattr(sql, "as_string") else sql)
 
 
 def _open() -> list[BaseDatabaseWrapper]:
@@ -96,11 +126,17 @@ def _alive(connection: BaseDatabaseWrapper) -> bool:
 
 
 def _clean(connection: BaseDatabaseWrapper) -> bool:
-    if connection.in_atomic_block or connection.get_autocommit() != connection.settings_dict["AUTOCOMMIT"]:
+    if connection.in_atomic_block or connection.needs_rollback:
+        return False
+    if connection.get_autocommit() != connection.settings_dict["AUTOCOMMIT"]:
         return False
     if connection.vendor in VENDORS and connection.settings_dict["AUTOCOMMIT"]:
         return database(connection.alias).is_clean()
     return not connection.errors_occurred or connection.is_usable()
+
+
+def _worn(connection: BaseDatabaseWrapper) -> bool:
+    return connection.alias in _here.changed or _old(connection)
 
 
 def _old(connection: BaseDatabaseWrapper) -> bool:
@@ -121,5 +157,6 @@ def _close(connection: BaseDatabaseWrapper) -> None:
     connection.savepoint_ids.clear()
     connection.needs_rollback = connection.closed_in_transaction = False
     connection.run_on_commit.clear()
+    _here.changed.discard(connection.alias)
     with suppress(Error):  # it is to be gone, whatever the driver says
         connection.close()

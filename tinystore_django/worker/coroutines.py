@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
 
-from .connections import close_all, mend
+from .connections import close_all, mend, watch_sessions
 from .execution import Ended, Task, aperform, broken
 
 logger = logging.getLogger("tinystore_django")
@@ -66,10 +66,10 @@ class Coroutines:
     async def _mend(self) -> None:
         """Between two calls of sync code that thread is in no transaction: what is dead or in one is closed.
 
-        What merely grew old may be read from by another run, and goes once there is none.
+        What merely grew old, or whose session was changed, may be used by another run, and goes once there is none.
         """
         self._looks_at = time.monotonic() + LOOK
-        await sync_to_async(mend, thread_sensitive=True)(old=self._is_alone())
+        await sync_to_async(_mend, thread_sensitive=True)(self._is_alone())
 
     def _is_alone(self) -> bool:
         return len(self._tasks) == 1
@@ -89,6 +89,11 @@ class Coroutines:
                 loop.run_forever()
             except BaseException:  # a task that a handler started let SystemExit out: the loop's other tasks go on
                 logger.exception("a task of an async handler raised into the event loop")
+
+
+def _mend(idle: bool) -> None:
+    mend(idle)
+    watch_sessions()
 
 
 async def _leave() -> None:
