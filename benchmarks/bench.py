@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -71,10 +70,3 @@ def show(what: str, rate: float, baseline: float | None = None) -> None:
     """Prints a rate, and its ratio to a baseline of the same run."""
     ratio = "" if baseline is None else f"   {rate / baseline:5.2f} of the bare loop"
     print(f"{what:44} {rate:10,.0f} jobs/s{ratio}", flush=True)
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ}
-
-
-Timed = Callable[[], float]

@@ -6,6 +6,7 @@ python -m benchmarks.drain [--db sqlite] [--jobs 10000] [--concurrency 10] [--ro
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from django.db import connection, transaction
 
@@ -47,13 +48,13 @@ def main() -> None:
             bench.show(f"worker, concurrency {chosen.concurrency}", ours, bare)
 
 
-def _rate(jobs: int, drain: object, db: str) -> float:
+def _rate(jobs: int, drain: Callable[[], None], db: str) -> float:
     with connection.cursor() as cursor:
         cursor.execute(NUMBERS[db], {"jobs": jobs})
         if db == "postgresql":
             cursor.execute("vacuum analyze tinystore_django_job")
     began = time.monotonic()
-    drain()  # type: ignore[operator]
+    drain()
     return jobs / (time.monotonic() - began)
 
 

@@ -20,3 +20,11 @@ def test_a_quote_is_a_repr():
 def test_a_long_quote_is_cut():
     assert quoted("x" * 121) == "'" + "x" * 119 + "…"
     assert quoted("x" * 118) == repr("x" * 118)
+
+
+def test_what_cannot_be_shown_is_quoted_by_its_type() -> None:
+    class Broken:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert quoted(Broken()) == "<Broken>"

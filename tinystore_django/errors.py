@@ -38,5 +38,8 @@ class RunStopped(TinystoreError):
 
 def quoted(given: object) -> str:
     """Returns what was given as an error's text shows it: its repr, cut where it would bury the message."""
-    text = repr(given)
+    try:
+        text = repr(given)
+    except Exception:  # what is wrong with the argument is the error to tell of
+        text = f"<{type(given).__name__}>"
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"

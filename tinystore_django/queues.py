@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, Unpack, overload
 
 from .asynchronous import twin, twin_iterator
 from .control import check_not_own_atomic
+from .errors import InvalidError, quoted
 from .jobs import Job, JobPage
 from .lifecycle import adding, adding_many, changing, listing, reading
 from .lifecycle.placing import When, place
@@ -83,6 +84,7 @@ class Queue(Generic[T]):
             InvalidError: an argument cannot be what it is given as, or one of the values, ids or groups.
             LimitError: a value is over 1 MiB, or with them more than `max_waiting` jobs would wait.
         """
+        check_many(values, id=id, group=group)
         write = self._declaration.codec.write
         jobs = [(_text_of(id, value, "id"), write(value), _text_of(group, value, "group")) for value in values]
         placing = place(None, at=at, delay=delay)
@@ -222,6 +224,15 @@ class Queue(Generic[T]):
         if self._within is not None:
             check_open(self._within, self._declaration)
         return self._declaration.alias
+
+
+def check_many(values: object, **functions: object) -> None:
+    """Raises InvalidError unless add_many can go through the values, and call its functions of them."""
+    if not isinstance(values, Iterable):
+        raise InvalidError(f"values {quoted(values)}: give a list, or anything that can be gone through")
+    for what, function in functions.items():
+        if not (function is None or callable(function)):
+            raise InvalidError(f"{what} {quoted(function)}: give a function of the value, such as a lambda")
 
 
 def _text_of(function: Callable[[T], str | None] | None, value: T, what: str) -> str | None:

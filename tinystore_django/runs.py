@@ -62,6 +62,7 @@ class Run:
             RunStopped: the run has passed its timeout, or its job was cancelled.
             ConflictError: the job is no longer this run's; nothing was kept.
         """
+        steps.check_callable(fn)
         once = steps.Step(self._control, steps.check_name(name), of, atomic)
         return once.arun(fn) if self._control.is_async else once.run(fn)
 

@@ -12,7 +12,8 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from .control import Control
-from .errors import CorruptError, InvalidError, LimitError
+from .databases import database
+from .errors import CorruptError, InvalidError, LimitError, quoted
 from .lifecycle import stepping
 from .values import check_text, json_text, read_json
 
@@ -51,14 +52,15 @@ class Step:
         if kept is not None:
             return read_json(kept, self.of)
         answer = await fn() if inspect.iscoroutinefunction(fn) else await sync_to_async(fn)()
-        return self._remember(await sync_to_async(self._keep)(answer))
+        return await sync_to_async(self._keep_and_remember)(answer)
 
     def _kept(self) -> str | None:
         control = self.control
         control.check_going()
         if control.kept is None:
-            # A job's first run finds none, and need not ask.
-            control.kept = stepping.kept(control.alias, control.held.id) if control.held.run > 1 else {}
+            # A job's first run finds none before it kept one, and need not ask.
+            asks = control.held.run > 1 or control.kept_steps
+            control.kept = stepping.kept(control.alias, control.held.id) if asks else {}
         return control.kept.get(self.name)
 
     def _keep(self, answer: Any) -> str:
@@ -72,10 +74,21 @@ class Step:
         self.control.kept_steps = True
         return text
 
+    def _keep_and_remember(self, answer: Any) -> Any:
+        return self._remember(self._keep(answer))
+
     def _remember(self, text: str) -> Any:
-        assert self.control.kept is not None
-        self.control.kept[self.name] = text
+        if database(self.control.alias).in_transaction():
+            self.control.kept = None  # the handler may yet roll it back: the next step asks again
+        elif self.control.kept is not None:
+            self.control.kept[self.name] = text
         return read_json(text, self.of)
+
+
+def check_callable(fn: object) -> None:
+    """Raises InvalidError unless a step's fn can be called."""
+    if not callable(fn):
+        raise InvalidError(f"step function {quoted(fn)}: give a function without arguments, such as a lambda")
 
 
 def check_name(name: str) -> str:

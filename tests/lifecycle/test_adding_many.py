@@ -388,3 +388,9 @@ def test_the_twin_adds_the_same(emails: Queue[Any]) -> None:
 
     assert async_to_sync(add)() == 2
     assert [(job.id, job.at) for job in emails.all()] == [("a", after(hours=1)), ("b", after(hours=1))]
+
+
+@pytest.mark.parametrize("wrong", [{"values": 5}, {"values": ["a"], "id": "x"}, {"values": ["a"], "group": 3}])
+def test_what_cannot_be_gone_through_or_called_is_invalid(wrong: dict[str, Any], emails: Queue[Any]) -> None:
+    with pytest.raises(InvalidError, match="give a"):
+        emails.add_many(**wrong)

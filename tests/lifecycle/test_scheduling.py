@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
+from django.db import connections, transaction
 
 from tests.byhand import Hand, after, row, us
 from tinystore_django import Schedule, Store, models
@@ -108,3 +111,24 @@ def test_a_schedule_whose_kept_repeat_no_longer_read_is_opened_with_the_codes(
     job = cleanup.get()
     assert job is not None
     assert (failed, job.state, job.repeat) == (models.Job.State.FAILED, "scheduled", "0 * * * * UTC")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_that_holds_its_row_does_not_hold_up_an_opening_that_changes_nothing(shop: Store) -> None:
+    open_()
+    done: list[bool] = []
+
+    def opening() -> None:
+        open_()
+        done.append(True)
+        connections.close_all()
+
+    with transaction.atomic():
+        models.Job.objects.filter(key="cleanup").update(attempt=0)
+        thread = threading.Thread(target=opening)
+        thread.start()
+        thread.join(5)
+        in_time = bool(done)
+    thread.join()
+
+    assert in_time

@@ -299,3 +299,25 @@ def test_set_before_a_jobs_worker_is_killed_is_one_run_more(queue: Queue[Nap]) -
         first.kill()
     with worker(queue.name, "--lease=1500ms"):
         check_one_run_more(queue, due)
+
+
+def test_of_two_that_add_the_same_ids_in_opposite_orders_neither_fails(shop: Store) -> None:
+    queue = shop.queue("many")
+    keys = [f"k{number}" for number in range(2_000)]
+    together = Barrier(2)
+
+    def add(order: list[str]) -> list[int]:
+        try:
+            return [_add_together(queue, [f"{round}-{key}" for key in order], together) for round in range(4)]
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(add, [keys, keys[::-1]])
+
+    assert [sum(added) for added in zip(one, other, strict=True)] == [2_000] * 4
+
+
+def _add_together(queue: Queue[Any], ids: list[str], together: Barrier) -> int:
+    together.wait(30)
+    return queue.add_many(ids, id=lambda value: value)

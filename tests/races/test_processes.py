@@ -69,6 +69,7 @@ def test_a_parent_that_is_asked_to_stop_stops_its_children_after_their_jobs() ->
     assert [pid for pid in pids if alive(pid)] == []
     assert (Start.objects.count(), End.objects.count(), Row.objects.filter(state=0, attempt=0).count()) == (3, 3, 3)
     assert parent.said("another starts") == []
+    assert len(parent.said("runs naps")) == 1  # the children need not say it again
     assert set(Counter(start.process for start in Start.objects.all()).values()) == {1}
 
 

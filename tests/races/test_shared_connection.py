@@ -58,6 +58,29 @@ def test_a_transaction_that_an_async_handler_left_open_does_not_swallow_the_next
     assert list(Order.objects.values_list("email", flat=True)) == ["plain"]
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        pytest.param("set search_path to nowhere", marks=pytest.mark.postgresql),
+        pytest.param("pragma query_only = on", marks=pytest.mark.sqlite),
+    ],
+)
+def test_a_session_that_an_async_handler_changed_is_not_handed_on(statement: str) -> None:
+    queue = Store().queue("async-sessions", str, attempts=1, concurrency=1, dedupe="1h")
+
+    def change() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    async def handle(kind: str) -> None:
+        await (sync_to_async(change)() if kind == "changing" else Order.objects.acreate(email=kind))
+
+    for kind in ("changing", "plain"):
+        queue.add(kind, id=kind)
+    with queue.work(handle):
+        assert [settled(queue, kind).state for kind in ("changing", "plain")] == ["done", "done"]
+
+
 def test_async_handlers_write_side_by_side_on_the_connection_they_share() -> None:
     queue = Store().queue("async-side-by-side", str, attempts=1, concurrency=8)
     some = names(60)
@@ -73,3 +96,25 @@ def test_async_handlers_write_side_by_side_on_the_connection_they_share() -> Non
         wait_for(lambda: not Job.objects.exists())
 
     assert marked() == once(some)
+
+
+def test_no_async_handler_waits_for_what_another_does_in_the_thread_for_sync_code(shop: Store) -> None:
+    queue = shop.queue("both", concurrency=2, timeout="1h")
+    started: list[str] = []
+
+    @queue.handler
+    async def handle(value: str) -> None:
+        started.append(value)
+        while value == "busy" and "free" not in started:
+            await sync_to_async(time.sleep)(1)
+
+    with queue.work():
+        queue.add("busy")
+        wait_for(lambda: started == ["busy"])
+        time.sleep(0.3)  # it is in the thread, and another look at the connections is due
+        added = time.monotonic()
+        queue.add("free")
+        wait_for(lambda: "free" in started)
+        waited = time.monotonic() - added
+
+    assert waited < 0.9

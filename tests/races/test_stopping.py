@@ -44,6 +44,20 @@ def test_a_stopping_worker_ends_its_job_and_takes_no_other(number: signal.Signal
     assert not Lease.objects.exists()
 
 
+@pytest.mark.parametrize("stopped_by", ["a signal", "--until-idle", "--max-jobs=1"])
+def test_a_worker_that_is_to_stop_ends_with_its_last_job_however_long_its_poll(stopped_by: str) -> None:
+    naps.add(Nap("a", seconds=1.5), id="a")
+
+    with worker("naps", "--poll=30s", *([stopped_by] if stopped_by != "a signal" else [])) as one:
+        wait_for(Start.objects.exists)
+        if stopped_by == "a signal":
+            one.send(signal.SIGTERM)
+        assert one.wait() == 0
+        stopped = time.time()
+
+    assert stopped - End.objects.get().at < 1 + 2
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_an_idle_worker_stops_at_once(number: signal.Signals) -> None:
     with worker("naps", "marks", "--poll=30s") as one:
@@ -123,6 +137,8 @@ def test_a_job_that_outlasts_the_grace_is_given_back_uncounted(queue: Any) -> No
         wait_for(Start.objects.exists)
         one.send(signal.SIGTERM)
         assert one.wait() == 0
+    assert len(one.said("stopping: waits up to 1 s for 1 run")) == 1
+    assert len(one.said(f"{queue.name} id=a attempt=1 given back")) == 1
     given_back = queue.get("a")
     with starting(queue.name):
         began = time.time()

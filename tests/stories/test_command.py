@@ -80,6 +80,13 @@ def test_nothing_to_run_is_told_in_one_line(tmp_path: Path) -> None:
     assert "nothing to run" in lines[0]
 
 
+def test_an_exclude_that_leaves_nothing_is_told_in_one_line() -> None:
+    code, lines = ended(worker("marks", "--exclude=marks"))
+
+    assert (code, len(lines)) == (1, 1)
+    assert "nothing to run: --exclude marks leaves no queue with a handler" in lines[0]
+
+
 def test_a_worker_before_migrate_is_told_in_one_line(tmp_path: Path) -> None:
     code, lines = ended(worker("marks", **other_settings(tmp_path, "fresh", empty_database(tmp_path))))
 

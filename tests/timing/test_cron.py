@@ -234,3 +234,9 @@ def change_of(place: ZoneInfo, randomly: random.Random) -> datetime:
     day = randomly.choice(changed or days)
     hours = [day + timedelta(hours=hour) for hour in range(25)]
     return next((later for one, later in pairwise(hours) if offset(one, place) != offset(later, place)), day)
+
+
+@pytest.mark.parametrize("expression", [5, True, b"* * * * *", ["* * * * *"]])
+def test_what_is_no_text_is_refused(expression: object) -> None:
+    with pytest.raises(InvalidError, match="^cron "):
+        cron(expression, "UTC")  # type: ignore[arg-type]

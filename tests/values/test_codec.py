@@ -77,7 +77,8 @@ def test_unknown_keys_are_ignored_and_missing_ones_take_their_default() -> None:
         ),  # type: ignore[arg-type]
         (Newsletter("a", issue=3), "value: Newsletter(to='a', "),
         ({"to": "a"}, "value: {'to': 'a'} would read back as Email(to='a'"),
-        ("a", "value: Expected object, got str"),
+        ("a", "value: Expected object, got str; give the queue's Email"),
+        ({"from": "a"}, "value: Object missing required field to; give the queue's Email"),
     ],
 )
 def test_a_value_of_another_type_is_invalid_and_says_what_is_wrong_and_where(value: Any, message: str) -> None:

@@ -369,3 +369,16 @@ def test_nothing_is_logged_of_a_good_run(emails: Queue[Any], caplog: pytest.LogC
     emails.run_due(lambda value: None)
 
     assert caplog.records == []
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_transaction_the_caller_has_open_on_another_database_goes_on(shop: Store) -> None:
+    emails = shop.queue("emails")
+    emails.add("a")
+
+    with transaction.atomic(using="other"):
+        Order.objects.using("other").create(email="before")
+        assert emails.run_due(lambda value: None) == 1
+        Order.objects.using("other").create(email="after")
+
+    assert Order.objects.using("other").count() == 2

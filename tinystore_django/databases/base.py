@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import BaseExpression, Func
 
@@ -101,6 +101,10 @@ class Database(ABC):
     @abstractmethod
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         """Writes the rows whose run is still this one and that nobody changed since; the runs it settled so."""
+
+    @abstractmethod
+    def is_deadlock(self, error: DatabaseError) -> bool:
+        """Whether a statement was ended because two transactions waited for each other."""
 
     @abstractmethod
     def clear(self, most: int) -> int:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import BigIntegerField, F, Func, Value
 from django.db.models.expressions import BaseExpression, RawSQL
 from psycopg import IsolationLevel
+from psycopg.errors import DeadlockDetected
 from psycopg.pq import TransactionStatus
 
 from ..timing import clock
@@ -178,6 +179,9 @@ class PostgreSQL(Database):
 
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         return _as_fences(self.run(self.SETTLE, {"rows": json.dumps([parameters(row) for row in rows])}))
+
+    def is_deadlock(self, error: DatabaseError) -> bool:
+        return isinstance(error.__cause__, DeadlockDetected)
 
     def clear(self, most: int) -> int:
         return len(self.run(self.CLEAR, {"most": most}))

@@ -10,7 +10,7 @@ from sqlite3 import ProgrammingError
 from threading import local
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.db.models import BigIntegerField, BinaryField, Func, Value
 from django.db.models.expressions import BaseExpression
 from django.db.models.functions import Cast, Length
@@ -147,6 +147,9 @@ class SQLite(Database):
 
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         return {row.fence for row in rows if self.run(self.SETTLE, parameters(row))}
+
+    def is_deadlock(self, error: DatabaseError) -> bool:
+        return False  # there is one writer
 
     def clear(self, most: int) -> int:
         return len(self.run(self.CLEAR, {"most": most}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from ..databases import database
 from ..databases.rows import Batch
@@ -19,6 +19,9 @@ from .placing import Placing
 MOST = 5_000
 LONGEST = 8 * 1024 * 1024
 
+# How often a call that a deadlock ended is made.
+TRIES = 5
+
 Added = tuple[str | None, str, str | None]
 
 
@@ -28,14 +31,30 @@ def add_many(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, ma
     Raises:
         LimitError: with them, more than `max_waiting` jobs would wait.
     """
-    # A savepoint where a transaction is open: a LimitError takes back what was added, and no more.
+    added = _add_all(alias, queue, jobs, placing, max_waiting)
+    if added:
+        notices.changed(alias, queue)
+    return added
+
+
+def _add_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, max_waiting: int | None) -> int:
+    for _ in range(TRIES - 1):
+        try:
+            return _try_all(alias, queue, jobs, placing, max_waiting)
+        except OperationalError as error:
+            # Two calls that share ids, in different orders: the one that gave way begins again.
+            if not database(alias).is_deadlock(error):
+                raise
+    return _try_all(alias, queue, jobs, placing, max_waiting)
+
+
+def _try_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, max_waiting: int | None) -> int:
+    # A savepoint where a transaction is open: an error takes back what was added, and no more.
     with transaction.atomic(using=alias):
         at = placing.time(database(alias).now())
         added = sum(_insert(alias, Batch(queue, some, at)) for some in _batches(jobs))
         if added:
             check_room(alias, queue, max_waiting, more=0)
-    if added:
-        notices.changed(alias, queue)
     return added
 
 

@@ -13,7 +13,7 @@ def turn(
     alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int]
 ) -> tuple[Settling, Claimed | None]:
     """Settles the finished runs, then claims up to `wanted[queue]` due jobs of each queue; none wanted, nothing."""
-    if wanted and all(one.plain for one in finished):
+    if wanted and all(one.plain and not one.may_have_steps for one in finished):
         return _plain_turn(alias, lease, finished, wanted)
     with database(alias).worker_transaction():
         return settle(alias, finished), claim(alias, lease, wanted) if wanted else None
@@ -28,7 +28,6 @@ def _plain_turn(
     alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int]
 ) -> tuple[Settling, Claimed]:
     """Most runs are done and leave nothing: their rows go in the statement that claims."""
-    plain = {one.held.fence: one for one in finished if not one.may_have_steps}
-    claimed = database(alias).claim(lease, wanted, list(plain))
+    claimed = database(alias).claim(lease, wanted, [one.held.fence for one in finished])
     settling = settle(alias, [one for one in finished if one.held.fence not in claimed.removed])
     return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), claimed

@@ -19,7 +19,6 @@ from ..databases import database
 from ..errors import InvalidError
 from ..jobs import Job, JobPage
 from ..models import Job as Row
-from ..options import whole
 from ..timing import clock
 from ..values import Codec, is_text
 from ..values.text import UNKEPT
@@ -64,7 +63,7 @@ def page(asked: Wanted, codec: Codec[T], after: str | None = None, limit: int = 
     Raises:
         InvalidError: the limit is not 1 to 1,000, or `after` is no place where a page can begin.
     """
-    if whole(limit, "limit") > MOST:
+    if type(limit) is not int or not 1 <= limit <= MOST:
         raise InvalidError(f"limit {limit!r}: give a whole number from 1 to {MOST:,}")
     now = database(asked.alias).now()
     found = _found(asked, after, limit + 1, now)

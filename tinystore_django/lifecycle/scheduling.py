@@ -24,6 +24,8 @@ def open_all(alias: str, repeats: Mapping[str, Repeat]) -> None:
 
 
 def _open(alias: str, name: str, repeat: Repeat) -> None:
+    if _is_open(alias, name, repeat):
+        return  # unlocked: a transaction that holds the row for long must not hold up a worker's start
     store = database(alias)
     with store.transaction():
         row = lock(alias, name, name)
@@ -35,6 +37,11 @@ def _open(alias: str, name: str, repeat: Repeat) -> None:
             insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
         elif row.repeat != repeat.text:
             _change(row, repeat, store.now())
+
+
+def _is_open(alias: str, name: str, repeat: Repeat) -> bool:
+    rows = Job.objects.using(alias).filter(queue=name, key=name, released=False, repeat=repeat.text)
+    return rows.exclude(state__in=ENDED).exists()
 
 
 def _change(row: Job, repeat: Repeat, now: int) -> None:

@@ -32,9 +32,15 @@ def keep(alias: str, fence: Fence, name: str, answer: str) -> None:
         Step.objects.using(alias).create(job=fence[0], name=name, answer=answer)
 
 
-def report(alias: str, fence: Fence, progress: str) -> None:
-    """Writes how far a run is, if it is still the job's own."""
-    _run(alias, fence).update(progress=progress)
+def report(alias: str, fence: Fence, progress: str) -> bool:
+    """Writes how far a run is, if it is still the job's own. False where somebody's open transaction holds its row:
+    to wait for that would keep the worker from renewing its lease."""
+    run = _run(alias, fence)
+    with database(alias).transaction():
+        if run.select_for_update(no_key=True, skip_locked=True).values("pk").first() is not None:
+            run.update(progress=progress)
+            return True
+    return not run.exists()
 
 
 def _run(alias: str, fence: Fence) -> QuerySet[Job]:

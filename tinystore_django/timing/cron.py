@@ -53,4 +53,5 @@ class Cron:
 
 def cron(expression: str, time_zone: str) -> Cron:
     """Reads a cron expression and an IANA zone. Raises InvalidError, naming which, when either is none."""
-    return Cron(tidy(expression), zone(time_zone), crontab(expression))
+    read = crontab(expression)  # first: what is no text cannot be tidied
+    return Cron(tidy(expression), zone(time_zone), read)

@@ -151,4 +151,7 @@ def _number(text: str, every: range, names: Sequence[str]) -> int:
 
 
 def _unreadable(expression: object) -> InvalidError:
-    return InvalidError(f"cron {quoted(expression)}: write minute hour day month weekday, such as 10 3 * * MON-FRI")
+    return InvalidError(
+        f"cron {quoted(expression)}: write minute hour day month weekday, "
+        f"within 0-59 0-23 1-31 1-12 0-7, such as 10 3 * * MON-FRI"
+    )

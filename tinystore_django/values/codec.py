@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import CorruptError, InvalidError, LimitError
 from .differences import difference
 from .faults import fault
-from .parts import told
+from .parts import field_names, told
 from .places import stumble
 from .shapes import decoder_for
 from .writing import NUL_REFUSED, check_size, encode, has_nul
@@ -47,8 +47,9 @@ class Codec(Generic[T]):
         except (LimitError, MemoryError):
             raise
         except Exception as error:  # a class of the program's own may raise anything as it is written or read
-            wrong = fault(value, what, self._plain, error) or stumble(error, what, data, self._decode)
-            raise InvalidError(told(wrong)) from error
+            if wrong := fault(value, what, self._plain, error):
+                raise InvalidError(told(wrong)) from error
+            raise InvalidError(told(stumble(error, what, data, self._decode)) + self._instead(value)) from error
         if found or has_nul(data):
             way, why = found or ("", NUL_REFUSED)
             raise InvalidError(told(fault(value, what, self._plain) or (what + way, why)))
@@ -62,6 +63,13 @@ class Codec(Generic[T]):
             raise
         except Exception as error:  # as above
             raise CorruptError(told(stumble(error, "value", text, self._decode))) from error
+
+    def _instead(self, value: object) -> str:
+        """What to give, where the value is not of the queue's class."""
+        of: Any = self.of
+        if not isinstance(of, type) or not field_names(of) or isinstance(value, of):
+            return ""
+        return f"; give the queue's {of.__name__}"
 
     @property
     def _plain(self) -> bool:

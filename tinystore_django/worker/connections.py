@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -43,24 +43,25 @@ _inherited: list[BaseDatabaseWrapper] = []
 
 
 @contextmanager
-def looked_after() -> Iterator[None]:
-    """Runs a handler with this thread's connections checked before and put in order after."""
-    mend()
+def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
+    """Runs a handler with this thread's connections checked before and put in order after, but for those of the
+    aliases that are the caller's, who is inside a transaction on them."""
+    mend(theirs=theirs)
     watched = watch_sessions()
-    _here.handles = True
+    before, _here.handles = _here.handles, True
     try:
         yield
     finally:
-        _here.handles = False
+        _here.handles = before
         for connection in watched:
             if _note_change in connection.execute_wrappers:  # it need not be the last: the handler may have added some
                 connection.execute_wrappers.remove(_note_change)
-        _tidy()
+        _tidy(theirs)
 
 
-def mend(idle: bool = True) -> None:
+def mend(idle: bool = True, theirs: Container[str] = ()) -> None:
     """Closes connections that died or were left in a transaction; if `idle`, the old and the changed ones as well."""
-    for connection in _open():
+    for connection in _open(theirs):
         if (idle and _worn(connection)) or not _alive(connection) or not _clean(connection):
             _close(connection)
         connection.queries_log.clear()
@@ -74,9 +75,9 @@ def watch_sessions() -> list[BaseDatabaseWrapper]:
     return new
 
 
-def _tidy() -> None:
+def _tidy(theirs: Container[str]) -> None:
     """Rolls back and closes whatever is not as a fresh connection would be."""
-    for connection in _open():
+    for connection in _open(theirs):
         if connection.alias in _here.changed or not _clean(connection) or is_pooled(connection):
             _close(connection)
         connection.queries_log.clear()
@@ -117,8 +118,14 @@ def _text_of(sql: Any, connection: BaseDatabaseWrapper) -> str:
     return str(sql.as_string(connection.connection) if hasattr(sql, "as_string") else sql)
 
 
-def _open() -> list[BaseDatabaseWrapper]:
-    return [one for one in connections.all(initialized_only=True) if one.connection is not None]
+def in_transaction() -> set[str]:
+    """The aliases on which this thread has a transaction open, or manages them by hand."""
+    return {one.alias for one in _open() if one.in_atomic_block or not one.autocommit}
+
+
+def _open(but: Container[str] = ()) -> list[BaseDatabaseWrapper]:
+    every = connections.all(initialized_only=True)
+    return [one for one in every if one.connection is not None and one.alias not in but]
 
 
 def _alive(connection: BaseDatabaseWrapper) -> bool:

@@ -69,7 +69,9 @@ class Coroutines:
         What merely grew old, or whose session was changed, may be used by another run, and goes once there is none.
         """
         self._looks_at = time.monotonic() + LOOK
-        await sync_to_async(_mend, thread_sensitive=True)(self._is_alone())
+        mending = asyncio.ensure_future(sync_to_async(_mend, thread_sensitive=True)(self._is_alone()))
+        # A thread that is busy is in use, and so alive: no run waits for what another does there.
+        await asyncio.wait({mending}, timeout=LOOK)
 
     def _is_alone(self) -> bool:
         return len(self._tasks) == 1

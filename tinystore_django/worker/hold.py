@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -31,15 +32,18 @@ class Hold:
         self.alias = next(iter(self.declarations.values())).alias
         self.span = span
         self.lease: int | None = None
+        self._taking = threading.Lock()
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
 
     def take(self) -> int:
         """The lease, opened at the first call."""
-        if self.lease is None:
-            name = f"{socket.gethostname()}:{os.getpid()}"
-            self.lease = leasing.take(self.alias, name, self.declarations, self.span)
-        return self.lease
+        # Two threads that each opened one would claim under two, and renew only the last.
+        with self._taking:
+            if self.lease is None:
+                name = f"{socket.gethostname()}:{os.getpid()}"
+                self.lease = leasing.take(self.alias, name, self.declarations, self.span)
+            return self.lease
 
     def renew(self) -> Renewal | None:
         """Renews the lease. None if it was lost: then its runs are told to stop, and the next take opens another."""
@@ -75,8 +79,10 @@ class Hold:
         reported = [control for control in tuple(self.runs.values()) if control.progress is not None]
         for control in reported:
             progress, control.progress = control.progress, None
-            if progress is not None:
-                stepping.report(self.alias, control.held.fence, progress)
+            if progress is None or stepping.report(self.alias, control.held.fence, progress):
+                continue
+            if control.progress is None:  # nothing newer: it is written once its row is free
+                control.progress = progress
         return bool(reported)
 
     def return_unknown(self) -> None:
@@ -100,11 +106,12 @@ class Hold:
     def _give_back(self, jobs: list[Held]) -> None:
         if not jobs:
             return
+        back = [Finished(held, Ending("given back"), self.options_of(held.queue)) for held in jobs]
         with database(self.alias).transaction():
-            settle(
-                self.alias,
-                [Finished(held, Ending("given back"), self.options_of(held.queue)) for held in jobs],
-            )
+            outcomes = settle(self.alias, back).outcomes
+        for held in jobs:
+            if held.fence in outcomes:
+                logger.info("%s %s", Control(self.alias, held), outcomes[held.fence])
 
 
 def refresh(alias: str) -> None:

@@ -17,7 +17,7 @@ from ..lifecycle.claiming import claim
 from ..lifecycle.settling import settle_alone
 from ..registry import Declaration
 from . import announcing
-from .connections import looked_after
+from .connections import in_transaction, looked_after
 from .execution import Ended, Task, new_task, perform
 from .hold import Hold
 from .patience import Patience
@@ -91,7 +91,7 @@ def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
 
 def _perform(hold: Hold, task: Task) -> Ended:
     if not database(hold.alias).in_transaction():
-        with looked_after():
+        with looked_after(in_transaction()):
             return perform(task)
     began = time.monotonic()
     try:

@@ -70,6 +70,8 @@ class Loop(threading.Thread):
 
     def stop(self, grace: float) -> None:
         """Takes no more, and ends when the handlers have, or after `grace` seconds."""
+        if self._stops_at is None and (running := self._running.total()):
+            logger.info("stopping: waits up to %.0f s for %d run%s", grace, running, "s" * (running > 1))
         self._stops_at = time.monotonic() + grace
         self.wake.set()
 
@@ -198,6 +200,8 @@ class Loop(threading.Thread):
         self.wake.set()
 
     def _pause(self, claimed: Claimed | None, settling: Settling) -> float:
+        if self._over():  # by what this round settled: nothing may come to wake it
+            return 0.0
         pauses = [self._pace.poll]
         if claimed is not None and claimed.next_due is not None:
             pauses.append(max(0.0, (claimed.next_due - claimed.now) / 1e6))

@@ -86,9 +86,14 @@ class Processes:
             child.process, child.began, child.starts_at = _spawn(), time.monotonic(), None
 
 
+def is_child() -> bool:
+    """Whether this process was started by another worker command, which has said what it runs."""
+    return PARENT in os.environ
+
+
 def orphaned() -> bool:
     """Whether this is a child whose parent has died."""
-    return PARENT in os.environ and os.environ[PARENT] != str(os.getppid())
+    return is_child() and os.environ[PARENT] != str(os.getppid())
 
 
 def _spawn() -> subprocess.Popen[bytes]:

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -16,11 +16,18 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SAME = 0.1
 
 
+class _Forking(threading.local):
+    mask: Iterable[int] | None = None  # what this thread blocked before it forks
+
+
+_forking = _Forking()
+_answered = False  # whether this process answers the signals itself
+
+
 class Shutdown:
     """Whether this process is to stop, and who is told when it is."""
 
     def __init__(self) -> None:
-        self._process = os.getpid()
         self._asked_at: float | None = None
         self._event = threading.Event()
         self._listeners: list[Callable[[], object]] = []
@@ -57,24 +64,51 @@ class Shutdown:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
+        global _answered
         before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
+        _answered = True
         try:
             yield
         finally:
+            if self._asked_at is not None:  # what is the same wish must not find the default, which is to die of it
+                time.sleep(max(0.0, self._asked_at + SAME - time.monotonic()))
+            _answered = False
             for number, handler in before.items():
                 signal.signal(number, handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if os.getpid() != self._process:
-            # A child that a handler forked: to it, the signal means what it means to any process.
-            signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
-        elif self._asked_at is None:
+        if self._asked_at is None:
             self.ask()
         elif time.monotonic() - self._asked_at > SAME:
             for call in self._last:
                 call()
             leave(1)
+
+
+def _before_fork() -> None:
+    if _answered:
+        _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+def _after_fork() -> None:
+    mask, _forking.mask = _forking.mask, None
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _after_fork_in_child() -> None:
+    """To a child that a handler forked, a signal means what it means to any process, one that came at once as well.
+
+    Python drops what comes while it forks, so it is kept waiting: multiprocessing's Pool may end a child that early.
+    """
+    if _forking.mask is not None:
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 def leave(code: int) -> None:

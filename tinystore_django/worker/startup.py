@@ -29,6 +29,9 @@ def chosen(names: Collection[str], excluded: Collection[str]) -> list[Declaratio
             raise InvalidError(f"no queue or schedule {name!r}: declared are {', '.join(sorted(known)) or 'none'}")
     wanted = [one for one in declared() if one.name not in excluded and (not names or one.name in names)]
     running = [one.handled_by(None) for one in wanted if names or one.handler is not None]
+    if not running and excluded:
+        without = " ".join(sorted(set(excluded)))
+        raise InvalidError(f"nothing to run: --exclude {without} leaves no queue with a handler")
     if not running:
         raise InvalidError("nothing to run: declare a queue with a handler in an installed app's jobs.py")
     return running

@@ -17,6 +17,8 @@ from .patience import Patience
 LOOK = 0.5
 # Seconds between two writes of progress.
 REPORT = 0.1
+# How often as long as a batch took to clear its lock is then left to others: SQLite has one for all who write.
+REST = 3.0
 
 
 class Upkeep(threading.Thread):
@@ -70,25 +72,30 @@ class Upkeep(threading.Thread):
         return min(LOOK, max(0.0, at - time.monotonic()))
 
     def _renew(self) -> None:
+        # One batch of either a renewal: a million rows to clear would else outlast the lease.
         renewal = self._hold.renew()
         pause = self._every
         if renewal is not None:
             if renewal.orphans or (renewal.next_expiry is not None and renewal.next_expiry < renewal.now):
-                self._sweep()
+                pause = 0.0 if self._sweep() else pause
             elif renewal.next_expiry is not None:
                 # A worker that is alive renews long before; of a dead one, this is the moment to look.
                 pause = min(pause, (renewal.next_expiry - renewal.now) / 1e6 + 0.01)
-            if renewal.clearable:
-                self._clear()
+            if renewal.clearable and (rest := self._clear()) is not None:
+                pause = min(pause, rest)
         self._renews_at = time.monotonic() + pause
 
-    def _sweep(self) -> None:
+    def _clear(self) -> float | None:
+        """Clears one batch, and says how many seconds to leave to others before the next; None if it was the last."""
+        began = time.monotonic()
+        full = clear(self._hold.alias) == BATCH
+        return REST * (time.monotonic() - began) if full else None
+
+    def _sweep(self) -> bool:
+        """Takes back a batch of lost jobs; whether there were any, and so may be more."""
         if lost := self._hold.sweep():
             self._on_lost(lost)
-
-    def _clear(self) -> None:
-        while clear(self._hold.alias) == BATCH and not self._stopping:
-            pass
+        return bool(lost)
 
     def _runs_long(self) -> bool:
         before = time.monotonic() - LOOK

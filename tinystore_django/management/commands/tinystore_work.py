@@ -18,7 +18,7 @@ from tinystore_django.errors import InvalidError
 from tinystore_django.options import whole
 from tinystore_django.registry import Declaration
 from tinystore_django.timing.durations import duration
-from tinystore_django.worker.processes import Processes, orphaned
+from tinystore_django.worker.processes import Processes, is_child, orphaned
 from tinystore_django.worker.reloading import Reloading
 from tinystore_django.worker.shutdown import Shutdown, leave
 from tinystore_django.worker.startup import await_database, chosen, described, without_handler
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             await_database(worker, shutdown.wait)
         if shutdown.asked:
             return 0, None
-        for line in described(workers):
+        for line in [] if is_child() else described(workers):
             self.stdout.write(f"tinystore_django {__version__} {line}")
         reloading = _reloading(shutdown, options)
         if options["processes"] > 1:

@@ -1,0 +1,71 @@
+"""What a worker holds: one lease, and the runs under it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+
+from tinystore_django import Store, models
+from tinystore_django.control import Control
+from tinystore_django.lifecycle import leasing
+from tinystore_django.lifecycle.claiming import claim
+from tinystore_django.worker.hold import Hold
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LEASE = 30_000_000
+
+
+@pytest.fixture
+def hold(shop: Store) -> Hold:
+    return Hold([shop.queue("emails")._declaration], LEASE)
+
+
+def in_threads(count: int, call: Any) -> list[threading.Thread]:
+    """Calls in so many threads at once, and gives them five seconds."""
+
+    def run() -> None:
+        call()
+        connections.close_all()
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(5)
+    return threads
+
+
+def test_threads_that_take_it_at_once_share_one_lease(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, taken = leasing.take, list[int]()
+
+    def slow(*about: Any) -> int:
+        time.sleep(0.1)
+        return real(*about)
+
+    monkeypatch.setattr(leasing, "take", slow)
+    in_threads(3, lambda: taken.append(hold.take()))
+
+    assert taken == [models.Lease.objects.get().pk] * 3
+
+
+@pytest.mark.postgresql
+def test_progress_of_a_row_that_a_transaction_holds_is_written_once_it_is_free(shop: Store, hold: Hold) -> None:
+    shop.queue("emails").add("a", id="x")
+    (held,) = claim("default", hold.take(), {"emails": 1}).held
+    control = Control("default", held, progress="1")
+    hold.runs[held.fence] = control
+
+    with transaction.atomic():
+        models.Job.objects.select_for_update().get(key="x")
+        (thread,) = in_threads(1, hold.write_progress)
+        waited, kept = thread.is_alive(), control.progress
+    thread.join()
+    hold.write_progress()
+
+    assert not waited  # the lease would wait with it
+    assert (kept, control.progress) == ("1", None)
+    assert models.Job.objects.get().progress == "1"

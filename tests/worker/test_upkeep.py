@@ -1,0 +1,77 @@
+"""The thread beside a worker's loop: it renews the lease whatever else there is to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.byhand import NOON, Hand
+from tests.programs import wait_for
+from tinystore_django import Queue, Store, models
+from tinystore_django.lifecycle import clearing, leasing
+from tinystore_django.testing import clock
+from tinystore_django.worker import upkeep
+from tinystore_django.worker.hold import Hold
+from tinystore_django.worker.patience import Patience
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LEASE = 9_000_000
+
+
+@pytest.fixture
+def emails(shop: Store) -> Queue[Any]:
+    return shop.queue("emails")
+
+
+def tended(queue: Queue[Any]) -> tuple[Hold, upkeep.Upkeep]:
+    hold = Hold([queue._declaration], LEASE)
+    hold.take()
+    one = upkeep.Upkeep(hold, Patience("default"), lambda lost: None)
+    one._renews_at = 0.0
+    return hold, one
+
+
+def test_lost_jobs_beyond_one_batch_are_taken_back_without_a_wait(
+    emails: Queue[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leasing, "BATCH", 2)
+    emails.add_many(range(7))
+    dead = Hand()
+    dead.take(emails, 7)
+    models.Lease.objects.all().delete()
+
+    _, thread = tended(emails)
+    thread.start()
+    try:
+        # The next renewal that is due anyway comes after three seconds.
+        wait_for(lambda: not models.Job.objects.filter(state=1).exists(), 2.5)
+    finally:
+        thread.stop()
+
+
+def test_the_lease_is_renewed_between_two_batches_that_are_cleared(
+    emails: Queue[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clearing, "BATCH", 2)
+    monkeypatch.setattr(upkeep, "BATCH", 2)
+    done: list[str] = []
+    real_clear, real_renew = upkeep.clear, leasing.renew
+    monkeypatch.setattr(upkeep, "clear", lambda alias: (done.append("clear"), real_clear(alias))[1])
+    monkeypatch.setattr(leasing, "renew", lambda *about: (done.append("renew"), real_renew(*about))[1])
+    with clock(NOON) as moved:
+        hand = Hand()
+        emails.add_many(range(5))
+        for held in hand.take(emails, 5):
+            hand.end(held, "failed")
+        moved.advance("8d")
+        models.Lease.objects.all().delete()
+
+        _, thread = tended(emails)
+        thread.start()
+        try:
+            wait_for(lambda: not models.Job.objects.exists(), 2.5)
+        finally:
+            thread.stop()
+
+    assert done[:6] == ["renew", "clear"] * 3
