@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from django.test import override_settings
 
+from tests.programs import wait_for
 from tinystore_django import Backoff, Concurrency, InvalidError, Store
+from tinystore_django.values import LONGEST_VALUE
 
 
 @dataclass
@@ -121,3 +124,40 @@ def test_two_stores_have_names_of_their_own(shop: Store) -> None:
     shop.queue("emails", Email)
 
     assert Store().queue("emails").name == "emails"
+
+
+class ReadsElsewhere:
+    """A project's router whose replica lags behind: here it holds nothing at all."""
+
+    def db_for_read(self, model: Any, **hints: Any) -> str:
+        return "other"
+
+    def db_for_write(self, model: Any, **hints: Any) -> str:
+        return "default"
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_every_call_reads_where_it_writes(shop: Store) -> None:
+    queue = shop.queue("emails")
+    seen: list[str] = []
+
+    with override_settings(DATABASE_ROUTERS=[ReadsElsewhere()]):
+        queue.add("a", id="x")
+        queue.set("y", "b", delay="1h")
+        assert [job.id for job in queue.list().jobs] == ["x", "y"]
+        assert (queue.update("x", "c"), queue.cancel("y")) == (True, True)
+        assert queue.run_due(seen.append) == 1
+        assert queue.get("x") is None
+
+    assert seen == ["c"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_value_as_long_as_can_be_is_added_and_run(shop: Store) -> None:
+    queue = shop.queue("emails")
+    seen: list[str] = []
+    longest = "é" * ((LONGEST_VALUE - 2) // 2)
+
+    queue.add(longest)
+    with queue.work(seen.append):
+        wait_for(lambda: seen == [longest])

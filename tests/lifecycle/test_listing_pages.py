@@ -299,3 +299,13 @@ def test_the_twins_of_list_and_all_give_the_same(emails: Queue[Any]) -> None:
 
     assert page == emails.list(prefix="0", limit=7)
     assert jobs == list(emails.all(state="waiting"))
+
+
+def test_all_goes_on_while_each_of_its_jobs_is_taken_away(emails: Queue[Any]) -> None:
+    emails.add_many([str(number) for number in range(1_500)], id=lambda value: value)
+
+    with transaction.atomic():
+        taken = [emails.cancel(job.id) for job in emails.all() if job.id]
+
+    assert taken == [True] * 1_500
+    assert list(emails.all()) == []

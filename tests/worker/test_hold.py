@@ -69,3 +69,17 @@ def test_progress_of_a_row_that_a_transaction_holds_is_written_once_it_is_free(s
     assert not waited  # the lease would wait with it
     assert (kept, control.progress) == ("1", None)
     assert models.Job.objects.get().progress == "1"
+
+
+def test_a_lease_lapses_unless_it_is_renewed(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = shop.queue("emails")
+    hold = Hold([queue._declaration], 30_000_000)
+    assert not hold.lapsed  # there is none yet
+    hold.take()
+    assert not hold.lapsed
+    real = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: real() + 31)
+
+    assert hold.lapsed
+    assert hold.renew() is not None
+    assert not hold.lapsed

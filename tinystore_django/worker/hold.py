@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -32,6 +33,7 @@ class Hold:
         self.alias = next(iter(self.declarations.values())).alias
         self.span = span
         self.lease: int | None = None
+        self._lasts_until = 0.0  # of time.monotonic()
         self._taking = threading.Lock()
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
@@ -41,13 +43,21 @@ class Hold:
         # Two threads that each opened one would claim under two, and renew only the last.
         with self._taking:
             if self.lease is None:
+                self._lasts_until = time.monotonic() + self.span / 1e6
                 name = f"{socket.gethostname()}:{os.getpid()}"
                 self.lease = leasing.take(self.alias, name, self.declarations, self.span)
             return self.lease
 
+    @property
+    def lapsed(self) -> bool:
+        """Whether the lease may have run out, as after a long stop of the process: another worker may have taken it
+        away, and what was claimed under it now would be lost at once."""
+        return self.lease is not None and time.monotonic() > self._lasts_until
+
     def renew(self) -> Renewal | None:
         """Renews the lease. None if it was lost: then its runs are told to stop, and the next take opens another."""
         lease = self.take()
+        asked_at = time.monotonic()
         renewal = leasing.renew(self.alias, lease, self.span)
         if renewal is None:
             self.lease = None
@@ -55,6 +65,8 @@ class Hold:
             for fence, control in tuple(self.runs.items()):
                 if fence[2] == lease:
                     control.stop("lost")
+        else:
+            self._lasts_until = asked_at + self.span / 1e6
         return renewal
 
     def sweep(self) -> dict[Held, str]:

@@ -137,7 +137,7 @@ class Loop(threading.Thread):
         return self._pause(claimed, settling)
 
     def _wanted(self) -> dict[str, int]:
-        if self._stops_at is not None:
+        if self._stops_at is not None or self._hold.lapsed:
             return {}
         free = {queue: slots - self._running[queue] for queue, slots in self._pace.slots.items()}
         for one in self._unsettled:

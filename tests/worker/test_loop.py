@@ -1,0 +1,53 @@
+"""The loop goes on, whatever goes wrong in one of its rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.programs import wait_for
+from tinystore_django import Store
+from tinystore_django.worker import loop
+from tinystore_django.worker.hold import Hold
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), KeyError("gone")])
+def test_a_round_that_fails_is_followed_by_another(
+    shop: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    queue, turn, failed = shop.queue("emails"), loop.turn, []
+
+    def stumbling(*arguments: Any) -> Any:
+        if not failed:
+            failed.append(error)
+            raise error
+        return turn(*arguments)
+
+    monkeypatch.setattr(loop, "turn", stumbling)
+    seen: list[str] = []
+    queue.add("a")
+    with queue.work(seen.append):
+        wait_for(lambda: seen == ["a"])
+
+    assert failed == [error]
+    assert "stumbled, and goes on" in caplog.text
+
+
+def test_nothing_is_claimed_under_a_lease_that_may_have_run_out(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    lapsed = [True]
+    monkeypatch.setattr(Hold, "lapsed", property(lambda hold: lapsed[0]))
+    queue = shop.queue("emails")
+    seen: list[str] = []
+    turned: list[int] = []
+    turn = loop.turn
+    monkeypatch.setattr(loop, "turn", lambda *arguments: turned.append(1) or turn(*arguments))
+
+    with queue.work(seen.append):
+        queue.add("a")
+        wait_for(lambda: len(turned) > 2)
+        assert seen == []
+        lapsed[0] = False
+        wait_for(lambda: seen == ["a"])
