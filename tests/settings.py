@@ -84,5 +84,7 @@ SECRET_KEY = "for tests only"
 ALLOWED_HOSTS = ["*"]
 # A quick hash: tests log in often, and protect nothing.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# From Django 6.1 on, mail without it is a deprecation, and so an error here.
+MAILERS = {"default": {"BACKEND": "django.core.mail.backends.locmem.EmailBackend"}}
 USE_TZ = True
 TIME_ZONE = "UTC"

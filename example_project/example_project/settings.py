@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import django
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 SECRET_KEY = "an example's key: make your own"
@@ -75,7 +77,11 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 # Emails are shown where the worker runs.
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+# Django 6.1 calls it by another name.
+if django.VERSION < (6, 1):
+    EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+else:
+    MAILERS = {"default": {"BACKEND": "django.core.mail.backends.console.EmailBackend"}}
 DEFAULT_FROM_EMAIL = "shop@example.com"
 
 LANGUAGE_CODE = "en-us"
