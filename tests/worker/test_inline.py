@@ -382,3 +382,26 @@ def test_a_transaction_the_caller_has_open_on_another_database_goes_on(shop: Sto
         Order.objects.using("other").create(email="after")
 
     assert Order.objects.using("other").count() == 2
+
+
+@pytest.mark.parametrize(("attempts", "outcomes"), [(2, ["lost", "done"]), (1, ["failed"])])
+def test_a_lost_run_is_told_of_by_whoever_takes_its_job_back(
+    shop: Store, hand: Hand, clock: Clock, attempts: int, outcomes: list[str]
+) -> None:
+    queue = shop.queue("emails", attempts=attempts)
+    queue.add("a")
+    hand.take_one(queue)
+    clock.advance("1h")
+    told: list[tuple[str, str | None]] = []
+
+    def hear(outcome: str, error: str | None, **about: Any) -> None:
+        told.append((outcome, error))
+
+    job_settled.connect(hear)
+    try:
+        queue.run_due(lambda value: None)
+    finally:
+        job_settled.disconnect(hear)
+
+    assert [outcome for outcome, _ in told] == outcomes
+    assert told[0][1] == "the worker was lost"
