@@ -17,7 +17,7 @@ import tinystore_django
 from tests import chromium
 from tests.byhand import NOON, Hand
 from tests.settings import CHOSEN
-from tinystore_django import Store, testing
+from tinystore_django import Store, registry, testing
 
 OTHER = {"sqlite": "postgresql", "postgresql": "sqlite"}[CHOSEN]
 PACKAGE = Path(tinystore_django.__file__).parent
@@ -92,12 +92,19 @@ def clock() -> Iterator[testing.Clock]:
         yield moved
 
 
+@pytest.fixture(autouse=True)
+def undeclared() -> Iterator[None]:
+    """A store that a test makes is not in the next one's way, however late it is collected."""
+    before = set(registry._registries)
+    yield
+    for made in set(registry._registries) - before:
+        made.declarations.clear()
+
+
 @pytest.fixture
-def shop() -> Iterator[Store]:
+def shop() -> Store:
     """A store of the test's own, so that a queue's name is free in each test."""
-    made = Store()
-    yield made
-    made._registry.declarations.clear()
+    return Store()
 
 
 @pytest.fixture

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from tinystore_django import models
@@ -45,8 +46,27 @@ def test_the_state_of_a_row_has_a_name() -> None:
 
 def test_a_row_names_itself() -> None:
     without = job()
+    noon = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
     assert (str(job(key="x")), str(without)) == ("q/x", f"q/{without.pk}")
     assert str(models.Step(name="render")) == "render"
     assert str(models.Lease(name="host:7")) == "host:7"
-    assert str(models.Limit(queue="q")) == "q"
+    assert str(models.Queue(name="q")) == "q"
+    assert str(models.Group(queue="q", group="g")) == "q/g"
+    assert str(models.Progress(progress="7")) == "7"
+    assert str(models.Minute(queue="q", minute=noon)) == "q 2026-03-01 12:00:00+00:00"
+
+
+@pytest.mark.postgresql
+def test_the_table_of_jobs_is_vacuumed_early_and_the_queues_rows_have_room() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select relname, reloptions from pg_class where relname in ('tinystore_django_job', 'tinystore_django_queue')"
+        )
+        options = dict(cursor.fetchall())
+
+    assert options["tinystore_django_job"] == [
+        "autovacuum_vacuum_scale_factor=0.02",
+        "autovacuum_vacuum_threshold=1000",
+    ]
+    assert options["tinystore_django_queue"] == ["fillfactor=50"]

@@ -54,6 +54,13 @@ class Job(models.Model):
     class Meta:
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
+        # Nobody adds, edits or deletes a row by hand: it would undo what a worker wrote meanwhile.
+        default_permissions = ("view",)
+        permissions = [
+            ("retry_job", _("Can retry failed jobs and run jobs now")),
+            ("cancel_job", _("Can cancel jobs")),
+            ("move_job", _("Can move the time of jobs")),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["queue", "key"],
@@ -94,10 +101,27 @@ class Step(models.Model):
     class Meta:
         verbose_name = _("step")
         verbose_name_plural = _("steps")
+        default_permissions = ("view",)
         constraints = [models.UniqueConstraint(fields=["job", "name"], name="tinystore_step_name")]
 
     def __str__(self) -> str:
         return str(self.name)
+
+
+class Progress(models.Model):
+    """How far a run is. A row of its own, since a report ten times a second must not write the job's value again."""
+
+    job = models.BigIntegerField(primary_key=True)
+    run = models.IntegerField()  # the run it is of: what an earlier one reported is not shown
+    progress = models.TextField(_("progress"))
+
+    class Meta:
+        verbose_name = _("progress")
+        verbose_name_plural = _("progress")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.progress
 
 
 class Lease(models.Model):
@@ -106,28 +130,79 @@ class Lease(models.Model):
     id = models.BigAutoField(primary_key=True)
     name = models.TextField(_("worker"))  # host:pid
     queues = models.TextField(_("queues"))
+    version = models.TextField(_("version"), default="", db_default="")
+    woken = models.TextField(_("woken"), default="", db_default="")  # how it hears of new jobs, in words
     started_at = InstantField(_("started"))
+    renewed_at = InstantField(_("renewed"), null=True, blank=True)
     expires_at = InstantField(_("expires"))
 
     class Meta:
         verbose_name = _("lease")
         verbose_name_plural = _("leases")
+        default_permissions = ("view",)
 
     def __str__(self) -> str:
         return self.name
 
 
-class Limit(models.Model):
-    """What the workers of one limited queue share, and the row they lock to count."""
+class Queue(models.Model):
+    """What the workers of one queue share, once it has a limit or was paused: the row they lock to count."""
 
-    queue = ByteTextField(_("queue"), primary_key=True)
-    starts = models.TextField(default="[]", db_default="[]")
+    name = ByteTextField(_("queue"), primary_key=True)
+    starts = models.TextField(default="[]", db_default="[]")  # the log of its rate
     refilled_at = models.BigIntegerField(default=0, db_default=0)
-    floor = models.BigIntegerField(default=0, db_default=0)
+    paused_at = InstantField(_("paused"), null=True, blank=True)
 
     class Meta:
-        verbose_name = _("limit")
-        verbose_name_plural = _("limits")
+        verbose_name = _("queue")
+        verbose_name_plural = _("queues")
+        default_permissions = ("view",)
+        permissions = [("pause_queue", _("Can pause and resume queues"))]
 
     def __str__(self) -> str:
-        return str(self.queue)
+        return str(self.name)
+
+
+class Group(models.Model):
+    """The starts of one group of a queue with a group rate, for as long as they count."""
+
+    id = models.BigAutoField(primary_key=True)
+    queue = ByteTextField(_("queue"))
+    group = ByteTextField(_("group"))
+    starts = models.TextField()
+    free_at = models.BigIntegerField(null=True)  # jobs are set aside until then
+    until = models.BigIntegerField()  # the row says nothing any more from then on
+
+    class Meta:
+        verbose_name = _("group")
+        verbose_name_plural = _("groups")
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["queue", "group"], name="tinystore_group_name")]
+        indexes = [
+            models.Index(fields=["queue", "free_at"], condition=Q(free_at__isnull=False), name="tinystore_group_free"),
+            models.Index(fields=["until"], name="tinystore_group_until"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue}/{self.group}"
+
+
+class Minute(models.Model):
+    """What a queue's workers did in one minute: the sums behind the admin's charts, kept for a day."""
+
+    id = models.BigAutoField(primary_key=True)
+    queue = ByteTextField(_("queue"))
+    minute = InstantField(_("minute"))
+    started = models.BigIntegerField(default=0, db_default=0)
+    failed = models.BigIntegerField(default=0, db_default=0)
+    longest_wait = models.BigIntegerField(default=0, db_default=0)  # microseconds from due to started
+
+    class Meta:
+        verbose_name = _("minute")
+        verbose_name_plural = _("minutes")
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["queue", "minute"], name="tinystore_minute_name")]
+        indexes = [models.Index(fields=["minute"], name="tinystore_minute_minute")]
+
+    def __str__(self) -> str:
+        return f"{self.queue} {self.minute}"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
-from django.contrib.auth import get_permission_codename
 from django.db import router
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
@@ -91,9 +90,8 @@ class JobAdmin(JobModelAdmin):
         return super().has_view_permission(request, obj) or self.has_operate_permission(request)
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Whether the actions are there: for who may change jobs."""
-        codename = get_permission_codename("change", self.opts)
-        return request.user.has_perm(f"{self.opts.app_label}.{codename}")
+        """Whether the actions are there."""
+        return request.user.has_perm("tinystore_django.retry_job")
 
     @admin.action(description=gettext_lazy("Retry now"), permissions=["operate"])
     def retry_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
