@@ -61,7 +61,8 @@ def test_a_row_names_itself() -> None:
 def test_the_table_of_jobs_is_vacuumed_early_and_the_queues_rows_have_room() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "select relname, reloptions from pg_class where relname in ('tinystore_django_job', 'tinystore_django_queue')"
+            "select relname, reloptions from pg_class"
+            " where relname in ('tinystore_django_job', 'tinystore_django_queue')"
         )
         options = dict(cursor.fetchall())
 

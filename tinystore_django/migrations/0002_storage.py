@@ -1,5 +1,7 @@
 """How PostgreSQL keeps the two tables that change the most. SQLite has nothing to be told."""
 
+from typing import Any
+
 from django.db import migrations
 
 # A job is written three times in its life, and a queue holds a steady few: the default of a fifth of the table would
@@ -11,7 +13,7 @@ SETTINGS = [
 ]
 
 
-def apply(apps, schema_editor):
+def apply(apps: Any, schema_editor: Any) -> None:
     if schema_editor.connection.vendor == "postgresql":
         for statement in SETTINGS:
             schema_editor.execute(statement)
