@@ -13,7 +13,7 @@ def turn(
     alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int]
 ) -> tuple[Settling, Claimed | None]:
     """Settles the finished runs, then claims up to `wanted[queue]` due jobs of each queue; none wanted, nothing."""
-    if wanted and all(one.plain and not one.may_have_steps for one in finished):
+    if wanted and all(one.plain and not one.may_have_more for one in finished):
         return _plain_turn(alias, lease, finished, wanted)
     with database(alias).worker_transaction():
         return settle(alias, finished), claim(alias, lease, wanted) if wanted else None

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from django.db.models import Exists, OuterRef
+
 from ..databases import database
+from ..models import Job, Progress
 
 BATCH = 500
 
 
 def clear(alias: str) -> int:
-    """Deletes one batch of rows past their keep; how many there were."""
+    """Deletes one batch of rows past their keep, and what runs that ended left behind; how many rows there were."""
+    clear_progress(alias)
     return database(alias).clear(BATCH)
+
+
+def clear_progress(alias: str) -> None:
+    """Deletes the progress that is of no run any more: a report that crossed the settle of its run."""
+    running = Job.objects.filter(pk=OuterRef("job"), run=OuterRef("run"), lease__isnull=False)
+    Progress.objects.using(alias).exclude(Exists(running)).delete()
