@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -201,6 +201,28 @@ def test_a_step_inside_a_block_runs_once_where_the_block_commits(emails: Queue[A
     run_all(emails, handler)
 
     assert answers == [Mark.objects.get().pk] * 3
+
+
+@pytest.mark.parametrize("atomic", [False, True], ids=["its own block", "an atomic handler"])
+def test_a_step_of_a_handler_whose_transaction_rolls_back_runs_again_with_its_rows(
+    atomic: bool, emails: Queue[Any]
+) -> None:
+    kept: list[tuple[int, int]] = []
+
+    @emails.handler(atomic=atomic)
+    def handler(value: str, run: Run) -> None:
+        kept.append((Mark.objects.count(), models.Step.objects.count()))
+        with transaction.atomic():
+            run.step("mark", mark)
+            if run.attempt == 1:
+                raise Undone
+
+    emails.add("a", id="x", at=datetime(2020, 1, 1, tzinfo=UTC))
+    emails.run_due()
+    models.Job.objects.update(at=0)
+    emails.run_due()
+
+    assert (kept, Mark.objects.count(), emails.get("x")) == ([(0, 0), (0, 0)], 1, None)
 
 
 @pytest.mark.parametrize("is_async", [False, True])
