@@ -36,6 +36,11 @@ class Control:
     over: bool = False  # its handler has ended, though something that it started may go on
     began: float = field(default_factory=time.monotonic)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether it has reported progress that is not written yet and that somebody may still see."""
+        return self.progress != self.shown and not self.over
+
     def stop(self, why: Why) -> None:
         """Tells the handler to end: an async one is cancelled, a sync one finds out at its next step."""
         if self.why is None:

@@ -11,9 +11,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.byhand import LEASE, Hand
-from tinystore_django import ConflictError, Queue, RunStopped, models
+from tinystore_django import ConflictError, Queue, RunStopped, Store, models
 from tinystore_django.control import Control
 from tinystore_django.lifecycle import clearing, leasing, stepping
+from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.claiming import turn
+from tinystore_django.lifecycle.settling import Finished
 from tinystore_django.options import queue_options
 from tinystore_django.testing import Clock
 from tinystore_django.worker.hold import Hold
@@ -70,6 +73,25 @@ def test_progress_goes_with_its_run_and_steps_with_their_job(kind: Any, running:
     hand.end(held, kind, delay=0, kept_steps=True, reported=True)
 
     assert left() == (0 if kind in ("done", "failed") else 1, 0)
+
+
+def test_a_round_that_settles_a_plain_run_and_claims_drops_its_steps_and_progress(shop: Store, hand: Hand) -> None:
+    plain = shop.queue("plain")
+    for _ in range(3):
+        plain.add("a")
+    kept, reported, neither = hand.take(plain, 3)
+    keep(kept)
+    report(reported)
+    ended = [
+        Finished(kept, Ending("done"), queue_options(), kept_steps=True),
+        Finished(reported, Ending("done"), queue_options(), reported=True),
+        Finished(neither, Ending("done"), queue_options()),
+    ]
+
+    for one in ended:
+        turn("default", hand.lease, [one], {"plain": 1})
+
+    assert (models.Job.objects.count(), *left()) == (0, 0, 0)
 
 
 def test_another_jobs_steps_and_progress_stay(running: Running, emails: Queue[Any], hand: Hand) -> None:

@@ -88,6 +88,15 @@ def test_progress_is_written_once_and_again_when_it_changed(
     assert after == (True, False, False, True)
 
 
+def test_progress_that_nobody_can_see_any_more_is_not_written(shop: Store, hold: Hold) -> None:
+    shop.queue("emails").add("a")
+    (held,) = claim("default", hold.take(), {"emails": 1}).held
+    hold.runs[held.fence] = Control("default", held, progress="1", over=True)
+
+    assert (hold.has_progress(), hold.write_progress()) == (False, False)
+    assert not models.Progress.objects.exists()
+
+
 def _raise(error: Exception) -> None:
     raise error
 

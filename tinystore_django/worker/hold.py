@@ -85,11 +85,11 @@ class Hold:
 
     def has_progress(self) -> bool:
         """Whether a run has reported progress that is not written yet."""
-        return any(control.progress != control.shown for control in tuple(self.runs.values()))
+        return any(control.has_news for control in tuple(self.runs.values()))
 
     def write_progress(self) -> bool:
         """Writes what the runs last reported; whether there was any."""
-        reported = [control for control in tuple(self.runs.values()) if control.progress != control.shown]
+        reported = [control for control in tuple(self.runs.values()) if control.has_news]
         for control in reported:
             progress = control.progress
             assert progress is not None
