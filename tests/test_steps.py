@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
-from django.db import connection, transaction
+from django.db import Error, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from tests.project.models import Mark
 from tinystore_django import Queue, Run, Store, models
+from tinystore_django.lifecycle import stepping
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MIB = 1024 * 1024
@@ -354,6 +355,27 @@ def test_a_step_within_itself_is_refused(emails: Queue[Any]) -> None:
     error = error_of(emails, lambda value, run: run.step("a", lambda: run.step("a", int)))
 
     assert error == "step 'a' is at work already: give each step of the job a name of its own"
+
+
+def test_a_step_whose_keep_was_not_answered_goes_with_its_job(
+    emails: Queue[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = stepping.keep
+
+    def unanswered(*about: Any) -> None:
+        real(*about)
+        raise Error("the connection is lost")
+
+    monkeypatch.setattr(stepping, "keep", unanswered)
+    kept: list[int] = []
+
+    def handler(value: str, run: Run) -> None:
+        with suppress(Error):
+            run.step("mark", mark)
+        kept.append(models.Step.objects.count())
+
+    assert run_all(emails, handler) is None
+    assert (kept, models.Step.objects.count()) == ([1], 0)
 
 
 # In async handlers

@@ -76,7 +76,10 @@ class Upkeep(threading.Thread):
             self._patience.well()
         except Exception as error:  # a lease that nobody renews would cost every run
             drop(self._hold.alias)
-            return min(self._patience.lost(error), self._every)
+            pause = min(self._patience.lost(error), self._every)
+            # What failed may have been a report alone: no pause outlasts the time to renew.
+            before_renewal = self._renews_at - time.monotonic()
+            return min(pause, before_renewal) if before_renewal > 0 else pause
         at = min(self._renews_at, self._reports_at if self._hold.has_progress() else math.inf)
         return min(LOOK, max(0.0, at - time.monotonic()))
 
