@@ -43,7 +43,8 @@ class Database(ABC):
         where tinystore_django_progress.run <= excluded.run
     """
 
-    # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do.
+    # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do. A job's run is
+    # looked up for each report: of a `not exists` PostgreSQL may make a join that scans all jobs.
     RENEW = """
         update tinystore_django_lease set expires_at = {now} + %(span)s where id = %(lease)s
         returning {now},
@@ -51,9 +52,8 @@ class Database(ABC):
           exists (select 1 from tinystore_django_job job where state = 1
             and not exists (select 1 from tinystore_django_lease held where held.id = job.lease)),
           exists (select 1 from tinystore_django_job where kept_until <= {now})
-            or exists (select 1 from tinystore_django_progress left_behind where not exists (
-              select 1 from tinystore_django_job job
-              where job.id = left_behind.job and job.run = left_behind.run and job.lease is not null))
+            or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
+              select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
     """
 
     def __init__(self, alias: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
 from ..databases import database
 from ..models import Job, Progress
@@ -18,5 +19,6 @@ def clear(alias: str) -> int:
 
 def clear_progress(alias: str) -> None:
     """Deletes the progress that is of no run any more: a report that crossed the settle of its run."""
-    running = Job.objects.filter(pk=OuterRef("job"), run=OuterRef("run"), lease__isnull=False)
-    Progress.objects.using(alias).exclude(Exists(running)).delete()
+    # Looked up for each report: of an Exists PostgreSQL may make a join that scans all jobs.
+    current = Job.objects.filter(pk=OuterRef("job"), lease__isnull=False).values("run")
+    Progress.objects.using(alias).exclude(run=Coalesce(Subquery(current), -1)).delete()
