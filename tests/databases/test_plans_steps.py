@@ -1,4 +1,4 @@
-"""What steps and progress cost PostgreSQL beside a hundred thousand jobs: a few pages, by primary keys and names."""
+"""What steps and progress cost PostgreSQL beside twenty thousand jobs: a few pages, by primary keys and names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import pytest
 from django.db import connection
 
 from tests.byhand import LEASE, Hand
-from tests.databases.test_plans import check, explained
-from tests.databases.test_plans import many as many
-from tinystore_django import Queue, models
+from tests.databases.test_plans import FILL, check, explained, vacuum
+from tinystore_django import Queue, Store, models
 from tinystore_django.lifecycle import clearing, leasing, stepping
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.settling import Finished, settle
@@ -19,16 +18,24 @@ from tinystore_django.options import queue_options
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
 JOB, PROGRESS = "tinystore_django_job_pkey", "tinystore_django_progress_pkey"
+MANY = 20_000
 KEPT = """
     insert into tinystore_django_step (job, name, answer)
     select 1000000 + n / 10, 'step ' || n %% 10, '1' from generate_series(1, %s) n
 """
 
 
-def test_reports_and_steps_of_running_jobs_are_written_read_and_dropped_in_a_few_pages(many: Queue[Any]) -> None:
+@pytest.fixture
+def many(shop: Store) -> Queue[Any]:
     with connection.cursor() as cursor:
-        cursor.execute(KEPT, [50_000])
+        cursor.execute(FILL, [MANY])
+        cursor.execute(KEPT, [MANY])
         cursor.execute("analyze tinystore_django_step")
+    vacuum()
+    return shop.queue("many", str)
+
+
+def test_reports_and_steps_of_running_jobs_are_written_read_and_dropped_in_a_few_pages(many: Queue[Any]) -> None:
     hand = Hand()
     runs = hand.take(many, 100)
     for held in runs:

@@ -6,7 +6,7 @@ from ..databases import database
 from ..databases.rows import Fence
 from ..errors import ConflictError, RunStopped
 from ..models import Job, Step
-from .locking import State, known
+from .locking import known
 
 
 def kept(alias: str, job: int) -> dict[str, str]:
@@ -23,7 +23,8 @@ def keep(alias: str, fence: Fence, name: str, answer: str) -> None:
         RunStopped: the job was cancelled.
     """
     job, run, lease = fence
-    ours = Job.objects.using(alias).filter(pk=job, run=run, lease=lease, state=State.RUNNING)
+    # No word of the state: PostgreSQL would walk the index of running jobs, which is full of dead entries under load.
+    ours = Job.objects.using(alias).filter(pk=job, run=run, lease=lease)
     with database(alias).transaction():
         # Locked, so that nobody takes the job back between this look and the commit. Its key stays free for the
         # changes that a caller may make meanwhile.
