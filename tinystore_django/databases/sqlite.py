@@ -19,10 +19,12 @@ from ..timing import clock
 from .base import Database, Rows, held, parameters
 from .listening import FileListener, Listener
 from .rows import Batch, Claimed, Fence, Settled
+from .sqlite_limits import SQLiteLimits
 
 
 class SQLite(Database):
     vendor = "sqlite"
+    LIMITS = SQLiteLimits
     NOW = "%(now)s"
     # Seconds. The lock goes to whoever asks at the right moment: while others write, a worker that never rests
     # starves them. data_version moves with the commits of other connections only.
@@ -30,7 +32,7 @@ class SQLite(Database):
     VERSION = "pragma data_version"
 
     INSERT_ROW = """
-        insert into tinystore_django_job (queue, key, value, "group", repeat, at, due)
+        insert into tinystore_django_job (queue, key, value, "group", state, at, due)
         values (%s, %s, %s, %s, %s, %s, %s) on conflict do nothing
     """
 
@@ -48,6 +50,8 @@ class SQLite(Database):
           order by at, id limit %(free)s)
         returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
     """
+
+    RUNNING = "select count(*) from tinystore_django_job where queue = %(queue)s and state = 1"
 
     NEXT_DUE = """
         select min(at) from (
@@ -95,7 +99,7 @@ class SQLite(Database):
         return Length(Cast(column, BinaryField()))
 
     def insert_many(self, batch: Batch) -> int:
-        rows = [(batch.queue, key, value, group, None, batch.at, batch.at) for key, value, group in batch.jobs]
+        rows = [(batch.queue, *job, batch.at, batch.at) for job in batch.jobs]
         with self.connection.cursor() as cursor:
             cursor.executemany(self.INSERT_ROW, rows)
             return int(cursor.rowcount)
@@ -119,14 +123,20 @@ class SQLite(Database):
     def worker_transaction(self) -> AbstractContextManager[Any]:
         return self.transaction()
 
-    def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
+    def claim(
+        self,
+        lease: int,
+        wanted: Mapping[str, int],
+        ended: Sequence[Fence] = (),
+        totals: Mapping[str, int] | None = None,
+    ) -> Claimed:
         if not ended:
-            return self._claim(lease, wanted)
+            return self._claim(lease, wanted, totals or {})
         with self.worker_transaction():
             removed = self.remove(ended)
-            return replace(self._claim(lease, wanted), removed=removed)
+            return replace(self._claim(lease, wanted, totals or {}), removed=removed)
 
-    def _claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
+    def _claim(self, lease: int, wanted: Mapping[str, int], totals: Mapping[str, int]) -> Claimed:
         queues = json.dumps(list(wanted))
         heads = {queue: at for queue, at in self.run(self.HEADS, {"queues": queues}) if at is not None}
         now = clock.now()
@@ -134,12 +144,14 @@ class SQLite(Database):
         if not due:
             return Claimed(now, next_due=min((at for at in heads.values() if at > now), default=None))
         with self.worker_transaction():
-            rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue])]
+            rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue], totals.get(queue))]
             next_due = self.run(self.NEXT_DUE, {"queues": queues})[0][0]
         taken = sorted(rows, key=lambda row: (row[-1], row[0]))
         return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due)
 
-    def _claim_queue(self, lease: int, queue: str, free: int) -> Rows:
+    def _claim_queue(self, lease: int, queue: str, free: int, total: int | None) -> Rows:
+        if total is not None:
+            free = max(0, min(free, total - self.run(self.RUNNING, {"queue": queue})[0][0]))
         return self.run(self.CLAIM, {"lease": lease, "queue": queue, "free": free})
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
