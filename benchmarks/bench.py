@@ -66,7 +66,7 @@ def _postgresql(server: Postgres) -> dict[str, Any]:
     }
 
 
-def show(what: str, rate: float, baseline: float | None = None) -> None:
+def show(what: str, rate: float, baseline: float | None = None, named: str = "the bare loop") -> None:
     """Prints a rate, and its ratio to a baseline of the same run."""
-    ratio = "" if baseline is None else f"   {rate / baseline:5.2f} of the bare loop"
+    ratio = "" if baseline is None else f"   {rate / baseline:5.2f} of {named}"
     print(f"{what:44} {rate:10,.0f} jobs/s{ratio}", flush=True)

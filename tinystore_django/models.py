@@ -168,7 +168,7 @@ class Queue(models.Model):
 
     name = ByteTextField(_("queue"), primary_key=True)
     starts = models.TextField(default="[]", db_default="[]")  # the log of its rate
-    refilled_at = models.BigIntegerField(default=0, db_default=0)
+    refill_at = models.BigIntegerField(default=0, db_default=0)  # jobs left aside are not looked for before that
     paused_at = InstantField(_("paused"), null=True, blank=True)
 
     class Meta:

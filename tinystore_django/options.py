@@ -95,6 +95,17 @@ class QueueOptions:
         return self.concurrency.group if self.concurrency else None
 
     @property
+    def heads(self) -> int | None:
+        """How many of one group's jobs may start at one moment: the others behind them are set aside."""
+        bounds = [self.group, self.group_rate.count if self.group_rate else None]
+        return min((bound for bound in bounds if bound is not None), default=None)
+
+    @property
+    def only_total(self) -> bool:
+        """Whether a total is its only limit, which the claim itself can count."""
+        return self.total is not None and self.heads is None and self.rate is None
+
+    @property
     def limited(self) -> bool:
         """Whether a start depends on other runs, so that a claim must look at them."""
         return bool(self.concurrency or self.rate or self.group_rate)

@@ -61,8 +61,9 @@ class Queue(Generic[T]):
         placing = place(key, **when)
         alias = self._alias()
         warn_of_another(alias, self._declaration)
-        new = adding.new_job(alias, self.name, key, text, placing)
-        return adding.add(alias, new, self._declaration.options.max_waiting)
+        options = self._declaration.options
+        new = adding.new_job(alias, self.name, key, text, placing, options.heads)
+        return adding.add(alias, new, options.max_waiting)
 
     def add_many(
         self,
@@ -90,7 +91,7 @@ class Queue(Generic[T]):
         placing = place(None, at=at, delay=delay)
         alias = self._alias()
         warn_of_another(alias, self._declaration)
-        return adding_many.add_many(alias, self.name, jobs, placing, self._declaration.options.max_waiting)
+        return adding_many.add_many(alias, self.name, jobs, placing, self._declaration.options)
 
     def set(self, id: str, value: T, **when: Unpack[When]) -> None:
         """Makes the id's job this one: adds it, or replaces its value and time; a running one gets one run more.
@@ -101,7 +102,7 @@ class Queue(Generic[T]):
         placing = place(check_text(id, "id"), **when)
         alias = self._alias()
         warn_of_another(alias, self._declaration)
-        changing.set_(alias, self.name, id, text, placing, self._declaration.options.max_waiting)
+        changing.set_(alias, self.name, id, text, placing, self._declaration.options)
 
     def update(self, id: str, value: T, **when: Unpack[When]) -> bool:
         """Changes the id's job if it has not started, and says whether it did. What is not given stays.
@@ -127,7 +128,8 @@ class Queue(Generic[T]):
     def get(self, id: str) -> Job[T] | None:
         """The id's job as it is now, or None."""
         alias = self._alias()
-        return reading.get(alias, self.name, id, self._declaration.codec) if is_text(id) else None
+        declaration = self._declaration
+        return reading.get(alias, self.name, id, declaration.codec, declaration.options.group) if is_text(id) else None
 
     def list(
         self, *, prefix: str | None = None, state: str | None = None, after: str | None = None, limit: int = 100

@@ -16,7 +16,7 @@ from tests.byhand import MICROSECOND, NOON, Hand, after
 from tests.lifecycle.lists import alone_and_inside_atomic
 from tests.project.models import Order
 from tinystore_django import InvalidError, LimitError, Queue, Store, models
-from tinystore_django.databases.postgresql import PostgreSQL
+from tinystore_django.databases import postgresql_bulk
 from tinystore_django.lifecycle import adding_many
 from tinystore_django.testing import Clock
 
@@ -174,7 +174,7 @@ def test_jobs_without_ids_are_added_once_though_ids_beside_them_are_freed(taken:
 def test_an_id_that_is_taken_between_the_look_and_the_copy_is_skipped(
     taken: Queue[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PostgreSQL, "_are_free", lambda self, queue, keys: True)
+    monkeypatch.setattr(postgresql_bulk, "_are_free", lambda store, queue, keys: True)
 
     assert taken.add_many("awsrfdb", id=lambda value: value) == 2
     assert taken.get("w").value == "old"  # type: ignore[union-attr]

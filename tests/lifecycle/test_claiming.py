@@ -10,6 +10,7 @@ from tests.byhand import NOON, Hand, after, row, us
 from tinystore_django import Queue, Store, models
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.claiming import claim, turn
+from tinystore_django.lifecycle.limiting import Asked
 from tinystore_django.lifecycle.settling import Finished
 from tinystore_django.testing import Clock
 
@@ -84,7 +85,7 @@ def test_a_turn_settles_and_claims(emails: Queue[Any], shop: Store, hand: Hand) 
         for one, queue in zip(held, (plain, emails), strict=True)
     ]
 
-    settling, claimed = turn("default", hand.lease, finished, {"plain": 1})
+    settling, claimed = turn("default", hand.lease, finished, Asked({"plain": 1}))
 
     assert set(settling.outcomes.values()) == {"done"}
     assert claimed is not None
@@ -99,7 +100,7 @@ def test_a_turn_of_plain_runs_leaves_the_one_that_has_a_run_more(shop: Store, ha
     plain.set("x", "again", delay="1h")
     finished = [Finished(one, Ending("done"), plain._declaration.options) for one in held]
 
-    settling, _ = turn("default", hand.lease, finished, {"plain": 1})
+    settling, _ = turn("default", hand.lease, finished, Asked({"plain": 1}))
 
     assert len(settling.outcomes) == 2
     assert plain.get("x").state == "scheduled"  # type: ignore[union-attr]
@@ -108,6 +109,6 @@ def test_a_turn_of_plain_runs_leaves_the_one_that_has_a_run_more(shop: Store, ha
 
 def test_a_turn_that_wants_nothing_and_has_nothing_does_nothing(hand: Hand, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
-        settling, claimed = turn("default", hand.lease, [], {})
+        settling, claimed = turn("default", hand.lease, [], Asked({}))
 
     assert (dict(settling.outcomes), claimed) == ({}, None)

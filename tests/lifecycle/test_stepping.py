@@ -17,6 +17,7 @@ from tinystore_django.control import Control
 from tinystore_django.lifecycle import clearing, leasing, stepping
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.claiming import turn
+from tinystore_django.lifecycle.limiting import Asked
 from tinystore_django.lifecycle.settling import Finished
 from tinystore_django.options import queue_options
 from tinystore_django.testing import Clock
@@ -92,7 +93,7 @@ def test_a_round_that_settles_a_plain_run_and_claims_drops_its_steps_and_progres
     ]
 
     for one in ended:
-        turn("default", hand.lease, [one], {"plain": 1})
+        turn("default", hand.lease, [one], Asked({"plain": 1}))
 
     assert (models.Job.objects.count(), *left()) == (0, 0, 0)
 

@@ -13,6 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import BaseExpression, Func
 
 from ..timing import clock
+from .limits import Limits
 from .listening import Listener
 from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
 
@@ -56,8 +57,25 @@ class Database(ABC):
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
     """
 
+    LIMITS: ClassVar[type[Limits]]
+
+    # The same for a queue whose groups are limited: behind so many of its group a job is set aside at once, or the
+    # workers would have to, all those of a group's backlog, before they came to anybody else's.
+    INSERT_BEHIND = """
+        insert into tinystore_django_job (queue, key, value, "group", repeat, at, due, state)
+        select %(queue)s, %(key)s, %(value)s, %(group)s, %(repeat)s, {at}, {at}, case
+          when exists (select 1 from tinystore_django_job
+            where queue = %(queue)s and "group" = %(group)s and state = 4 and at <= {at}) then 4
+          when (select count(*) from (select 1 from tinystore_django_job
+            where queue = %(queue)s and "group" = %(group)s and state = 0 and at <= {at} limit %(heads)s) ready
+            ) >= %(heads)s then 4
+          else 0 end
+        where true on conflict do nothing returning id
+    """
+
     def __init__(self, alias: str) -> None:
         self.alias = alias
+        self.limits = self.LIMITS(self.run_all)
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -70,7 +88,8 @@ class Database(ABC):
 
     def insert(self, new: NewJob) -> int | None:
         """Adds a job unless its id is taken; its primary key, or None."""
-        added = self.run(self.INSERT, asdict(new))
+        behind = new.heads is not None and new.group is not None
+        added = self.run(self.INSERT_BEHIND if behind else self.INSERT, asdict(new))
         return added[0][0] if added else None
 
     def renew(self, lease: int, span: int) -> Renewal | None:
@@ -108,9 +127,15 @@ class Database(ABC):
         """The same for a worker's round, on a connection of its own, READ COMMITTED whatever the project's are."""
 
     @abstractmethod
-    def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
+    def claim(
+        self,
+        lease: int,
+        wanted: Mapping[str, int],
+        ended: Sequence[Fence] = (),
+        totals: Mapping[str, int] | None = None,
+    ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
-        each queue, the earliest first: both in one transaction."""
+        each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
@@ -158,9 +183,14 @@ class Database(ABC):
             cursor.execute(self.timed(sql), {**(parameters or {}), "now": clock.now()})
             return cursor.fetchall() if cursor.description else []
 
+    def run_all(self, statements: Sequence[str], parameters: dict[str, Any]) -> list[Rows]:
+        """Runs statements one after another, each seeing what the ones before it did, and gives the rows of each."""
+        return [self.run(sql, parameters) for sql in statements]
+
     def timed(self, sql: str) -> str:
-        now = "%(now)s" if clock.frozen() is not None else self.NOW
-        return sql.replace("{at}", self.AT).replace("{now}", now)
+        frozen = clock.frozen() is not None
+        now, instant = ("%(now)s", "%(now)s") if frozen else (self.NOW, self.LIMITS.INSTANT)
+        return sql.replace("{at}", self.AT).replace("{now}", now).replace("{instant}", instant)
 
 
 def held(lease: int, rows: Iterable[tuple[Any, ...]]) -> list[Held]:

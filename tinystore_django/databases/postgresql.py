@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import selectors
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
-from django.db import DatabaseError, IntegrityError, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import BigIntegerField, F, Func, Value
 from django.db.models.expressions import BaseExpression, RawSQL
 from psycopg import IsolationLevel
@@ -16,8 +17,10 @@ from psycopg.errors import DeadlockDetected
 from psycopg.pq import TransactionStatus
 
 from ..timing import clock
-from .base import Database, held, parameters
+from .base import Database, Rows, held, parameters
 from .listening import Listener, NotifyListener
+from .postgresql_bulk import insert_many
+from .postgresql_limits import PostgreSQLLimits
 from .rows import Batch, Claimed, Fence, Settled
 
 # poll where there is one: select knows no file above 1,023, and many handlers open many.
@@ -26,6 +29,7 @@ _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 class PostgreSQL(Database):
     vendor = "postgresql"
+    LIMITS = PostgreSQLLimits
     NOW = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
     AT = "coalesce(%(at)s::bigint, {now} + %(delay)s::bigint)"
 
@@ -64,6 +68,20 @@ class PostgreSQL(Database):
         from (select 1) always left join claimed on true
     """
 
+    # The same with a bound on what runs; without the row that was to be locked, nothing can be counted.
+    CLAIM_WITH_TOTALS = CLAIM.replace(
+        "%(free)s::int[]) wanted(queue, free)", "%(free)s::int[], %(totals)s::int[]) wanted(queue, free, total)"
+    ).replace(
+        "limit wanted.free",
+        """limit case
+          when wanted.total is null then wanted.free
+          when not exists (select 1 from tinystore_django_queue where name = wanted.queue) then 0
+          else greatest(0, least(wanted.free, wanted.total - (
+            select count(*) from tinystore_django_job job where job.queue = wanted.queue and job.state = 1))) end""",
+    )
+
+    ISOLATION = "set transaction isolation level read committed"
+
     REMOVE = f"with {REMOVED} select id, run, lease from removed"
 
     SETTLE = """
@@ -89,27 +107,6 @@ class PostgreSQL(Database):
         from settled where job.id = settled.job_id returning settled.id, settled.run, settled.lease
     """
 
-    # Two to five times as fast as an insert, but it knows no ON CONFLICT: for jobs whose ids are all free.
-    COPY = """copy tinystore_django_job (queue, key, value, "group", at, due) from stdin"""
-
-    # The limit keeps it a look at the index for each id: a join would be planned by statistics that a bulk outdates.
-    ANY_TAKEN = """
-        select exists (select 1 from json_array_elements_text(%(keys)s::json) given(key)
-          cross join lateral (select from tinystore_django_job job
-            where job.queue = %(queue)s and job.key = given.key and not job.released limit 1) taken)
-    """
-
-    # JSON, not arrays: the driver writes an array element by element, which takes longer than the insert itself.
-    INSERT_MANY = """
-        with added as (
-          insert into tinystore_django_job (queue, key, value, "group", at, due)
-          select %(queue)s, key, value, "group", %(at)s, %(at)s
-          from rows from (json_array_elements_text(%(keys)s::json), json_array_elements_text(%(values)s::json),
-            json_array_elements_text(%(groups)s::json)) with ordinality job(key, value, "group", place)
-          order by place on conflict do nothing returning 1)
-        select count(*) from added
-    """
-
     CLEAR = """
         delete from tinystore_django_job where id = any(array(
           select id from tinystore_django_job where kept_until <= {now} order by kept_until
@@ -133,24 +130,7 @@ class PostgreSQL(Database):
         return Func(F(column), function="octet_length", output_field=BigIntegerField())
 
     def insert_many(self, batch: Batch) -> int:
-        if self._are_free(batch.queue, [key for key, _, _ in batch.jobs if key is not None]):
-            # Should another add one of them between our look and our copy, the insert leaves it out.
-            with suppress(IntegrityError), transaction.atomic(using=self.alias):
-                return self._copy(batch)
-        keys, values, groups = map(json.dumps, zip(*batch.jobs, strict=True))
-        parameters = {"queue": batch.queue, "at": batch.at, "keys": keys, "values": values, "groups": groups}
-        return int(self.run(self.INSERT_MANY, parameters)[0][0])
-
-    def _are_free(self, queue: str, keys: Sequence[str]) -> bool:
-        if len(set(keys)) < len(keys):
-            return False
-        return not keys or not self.run(self.ANY_TAKEN, {"queue": queue, "keys": json.dumps(keys)})[0][0]
-
-    def _copy(self, batch: Batch) -> int:
-        with self.connection.cursor() as cursor, self.connection.wrap_database_errors, cursor.copy(self.COPY) as copy:
-            for key, value, group in batch.jobs:
-                copy.write_row((batch.queue, key, value, group, batch.at, batch.at))
-        return len(batch.jobs)
+        return insert_many(self, batch)
 
     def transaction(self) -> AbstractContextManager[Any]:
         return nullcontext() if self.in_transaction() else transaction.atomic(using=self.alias)
@@ -167,12 +147,40 @@ class PostgreSQL(Database):
         with self.transaction():
             yield
 
-    def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
-        parameters = {"lease": lease, "queues": list(wanted), "free": list(wanted.values())}
-        rows = self.run(self.CLAIM, parameters | _fences(ended))
-        now, next_due, removed, *_ = rows[0]
-        taken = sorted((row[3:] for row in rows if row[3] is not None), key=lambda row: (row[-1], row[0]))
-        return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due, _as_fences(removed))
+    def run_all(self, statements: Sequence[str], parameters: dict[str, Any]) -> list[Rows]:
+        """In one trip, where the driver puts the parameters in itself. Each statement has a snapshot of its own, and
+        together they are one transaction."""
+        features: Any = self.connection.features
+        if features.uses_server_side_binding:
+            with self.transaction():
+                return super().run_all(statements, parameters)
+        with self.connection.cursor() as cursor:
+            cursor.execute(";".join(map(self.timed, statements)), {**parameters, "now": clock.now()})
+            answers = [cursor.fetchall() if cursor.description else []]
+            while cursor.nextset():
+                answers.append(cursor.fetchall() if cursor.description else [])
+            return answers
+
+    def claim(
+        self,
+        lease: int,
+        wanted: Mapping[str, int],
+        ended: Sequence[Fence] = (),
+        totals: Mapping[str, int] | None = None,
+    ) -> Claimed:
+        bounds = [(totals or {}).get(queue) for queue in wanted]
+        asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
+        asked |= _fences(ended)
+        if totals:
+            return self._claim_with_totals(asked | {"names": list(totals)})
+        return _claimed(lease, self.run(self.CLAIM, asked))
+
+    def _claim_with_totals(self, asked: dict[str, Any]) -> Claimed:
+        # What ended must not count any more, and the locks stand before the counts: each a statement of its own. The
+        # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock.
+        before = [] if self.in_transaction() else [self.ISOLATION]
+        answers = self.run_all([*before, self.REMOVE, *self.LIMITS.LOCK, self.CLAIM_WITH_TOTALS], asked)
+        return replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
         return _as_fences(self.run(self.REMOVE, _fences(runs)))
@@ -211,6 +219,12 @@ class PostgreSQL(Database):
             selector.register(raw.fileno(), selectors.EVENT_READ)
             readable = selector.select(0)
         return not readable or self.connection.is_usable()
+
+
+def _claimed(lease: int, rows: Rows) -> Claimed:
+    now, next_due, removed, *_ = rows[0]
+    taken = sorted((row[3:] for row in rows if row[3] is not None), key=lambda row: (row[-1], row[0]))
+    return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due, _as_fences(removed))
 
 
 def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:

@@ -21,14 +21,15 @@ class NewJob:
     delay: int = 0
     group: str | None = None
     repeat: str | None = None
+    heads: int | None = None  # it is set aside behind so many of its group
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Jobs to insert together, due at one time: each as its id, its value and its group."""
+    """Jobs to insert together, due at one time: each as its id, its value, its group and its state."""
 
     queue: str
-    jobs: Sequence[tuple[str | None, str, str | None]]
+    jobs: Sequence[tuple[str | None, str, str | None, int]]
     at: int
 
 
@@ -61,6 +62,44 @@ class Claimed:
     held: list[Held] = field(default_factory=list)
     next_due: int | None = None
     removed: set[Fence] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A due job of a limited queue, as the choice of those that start sees it."""
+
+    id: int
+    at: int
+    group: str | None
+    starts: str | None = None  # the log of its group's rate, as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStarts:
+    """The log of one group's rate, when it has room again if it is full, and when it counts no more."""
+
+    group: str
+    starts: str
+    free_at: int | None
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the workers of a limited queue share: its row."""
+
+    starts: str
+    refill_at: int  # jobs set aside by mistake are not looked for before that
+    paused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Whether a limited queue has anything to claim, without its lock."""
+
+    at: int | None  # of its first job that is not set aside
+    free_at: int | None  # when a group's rate has room again
+    refill_at: int | None  # when jobs that were set aside may be looked for; None where there are none
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from sqlite3 import ProgrammingError
 from threading import local
 from typing import Any
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, OperationalError, transaction
 from django.db.models import BigIntegerField, BinaryField, Func, Value
 from django.db.models.expressions import BaseExpression
 from django.db.models.functions import Cast, Length
@@ -18,19 +19,22 @@ from django.db.models.functions import Cast, Length
 from ..timing import clock
 from .base import Database, Rows, held, parameters
 from .listening import FileListener, Listener
-from .rows import Batch, Claimed, Fence, Settled
+from .rows import Batch, Claimed, Fence, Renewal, Settled
+from .sqlite_limits import SQLiteLimits
 
 
 class SQLite(Database):
     vendor = "sqlite"
+    LIMITS = SQLiteLimits
     NOW = "%(now)s"
     # Seconds. The lock goes to whoever asks at the right moment: while others write, a worker that never rests
     # starves them. data_version moves with the commits of other connections only.
     REST = 0.002
     VERSION = "pragma data_version"
+    ASK = 0.001  # seconds between two tries to renew a lease
 
     INSERT_ROW = """
-        insert into tinystore_django_job (queue, key, value, "group", repeat, at, due)
+        insert into tinystore_django_job (queue, key, value, "group", state, at, due)
         values (%s, %s, %s, %s, %s, %s, %s) on conflict do nothing
     """
 
@@ -48,6 +52,8 @@ class SQLite(Database):
           order by at, id limit %(free)s)
         returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
     """
+
+    RUNNING = "select count(*) from tinystore_django_job where queue = %(queue)s and state = 1"
 
     NEXT_DUE = """
         select min(at) from (
@@ -95,7 +101,7 @@ class SQLite(Database):
         return Length(Cast(column, BinaryField()))
 
     def insert_many(self, batch: Batch) -> int:
-        rows = [(batch.queue, key, value, group, None, batch.at, batch.at) for key, value, group in batch.jobs]
+        rows = [(batch.queue, *job, batch.at, batch.at) for job in batch.jobs]
         with self.connection.cursor() as cursor:
             cursor.executemany(self.INSERT_ROW, rows)
             return int(cursor.rowcount)
@@ -116,17 +122,45 @@ class SQLite(Database):
         finally:
             connection.transaction_mode = chosen
 
+    def renew(self, lease: int, span: int) -> Renewal | None:
+        """As everywhere, but asking for the lock again and again: SQLite's own waiting looks ten times a second after
+        a while, and so comes last where others write all the time. A lease cannot wait for so long."""
+        # On the driver's connection: it is no question to the database, and none that Django counts.
+        self.connection.ensure_connection()
+        driver: Any = self.connection.connection
+        (before,) = driver.execute("pragma busy_timeout").fetchone()
+        driver.execute("pragma busy_timeout = 0")
+        try:
+            return self._renew_when_free(lease, span, time.monotonic() + min(before / 1e3, span / 3e6))
+        finally:
+            driver.execute(f"pragma busy_timeout = {before}")
+
+    def _renew_when_free(self, lease: int, span: int, end: float) -> Renewal | None:
+        while True:
+            try:
+                return super().renew(lease, span)
+            except OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > end:
+                    raise
+            time.sleep(self.ASK)
+
     def worker_transaction(self) -> AbstractContextManager[Any]:
         return self.transaction()
 
-    def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
+    def claim(
+        self,
+        lease: int,
+        wanted: Mapping[str, int],
+        ended: Sequence[Fence] = (),
+        totals: Mapping[str, int] | None = None,
+    ) -> Claimed:
         if not ended:
-            return self._claim(lease, wanted)
+            return self._claim(lease, wanted, totals or {})
         with self.worker_transaction():
             removed = self.remove(ended)
-            return replace(self._claim(lease, wanted), removed=removed)
+            return replace(self._claim(lease, wanted, totals or {}), removed=removed)
 
-    def _claim(self, lease: int, wanted: Mapping[str, int]) -> Claimed:
+    def _claim(self, lease: int, wanted: Mapping[str, int], totals: Mapping[str, int]) -> Claimed:
         queues = json.dumps(list(wanted))
         heads = {queue: at for queue, at in self.run(self.HEADS, {"queues": queues}) if at is not None}
         now = clock.now()
@@ -134,12 +168,14 @@ class SQLite(Database):
         if not due:
             return Claimed(now, next_due=min((at for at in heads.values() if at > now), default=None))
         with self.worker_transaction():
-            rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue])]
+            rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue], totals.get(queue))]
             next_due = self.run(self.NEXT_DUE, {"queues": queues})[0][0]
         taken = sorted(rows, key=lambda row: (row[-1], row[0]))
         return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due)
 
-    def _claim_queue(self, lease: int, queue: str, free: int) -> Rows:
+    def _claim_queue(self, lease: int, queue: str, free: int, total: int | None) -> Rows:
+        if total is not None:
+            free = max(0, min(free, total - self.run(self.RUNNING, {"queue": queue})[0][0]))
         return self.run(self.CLAIM, {"lease": lease, "queue": queue, "free": free})
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

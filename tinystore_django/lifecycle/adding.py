@@ -7,7 +7,7 @@ from ..databases.rows import NewJob
 from ..errors import LimitError
 from ..models import Job
 from . import notices
-from .locking import NOT_STARTED, release
+from .locking import State, release
 from .placing import Placing
 
 
@@ -49,17 +49,18 @@ def insert(alias: str, new: NewJob) -> bool:
     return taken_until_now and database(alias).insert(new) is not None
 
 
-def new_job(alias: str, queue: str, key: str | None, value: str, placing: Placing) -> NewJob:
+def new_job(alias: str, queue: str, key: str | None, value: str, placing: Placing, heads: int | None = None) -> NewJob:
     """The row of a job: its time is left to the database's clock unless a repeat needs it here."""
     at = placing.at
     if at is None and placing.delay is None and placing.repeat is not None:
         at = placing.repeat.next(database(alias).now())
-    return NewJob(queue, value, key, at, placing.delay or 0, placing.group, placing.repeat_text)
+    return NewJob(queue, value, key, at, placing.delay or 0, placing.group, placing.repeat_text, heads)
 
 
 def _full(alias: str, queue: str, most: int) -> bool:
-    # One state at a time and in order, so that the index of each is walked; the two together have none.
-    rows = [Job.objects.using(alias).filter(queue=queue, state=state).order_by("at", "id") for state in NOT_STARTED]
+    # One state at a time and in its index's order, so that it is walked; the two together have none.
+    orders = {State.READY: ("at", "id"), State.ASIDE: ("group", "at", "id")}
+    rows = [Job.objects.using(alias).filter(queue=queue, state=one).order_by(*order) for one, order in orders.items()]
     return sum(some.values("id")[:most].count() for some in rows) >= most
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -10,8 +11,10 @@ from django.db import OperationalError, transaction
 from ..databases import database
 from ..databases.rows import Batch
 from ..models import Job
+from ..options import QueueOptions
 from . import notices
 from .adding import check_room
+from .asides import bring_back
 from .placing import Placing
 
 # Jobs in one statement, and characters of values: enough that its trip costs nothing beside them, few enough to hold
@@ -22,19 +25,38 @@ LONGEST = 8 * 1024 * 1024
 # How often a call that a deadlock ended is made.
 TRIES = 5
 
-Added = tuple[str | None, str, str | None]
+Given = tuple[str | None, str, str | None]
+Added = tuple[str | None, str, str | None, int]
 
 
-def add_many(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, max_waiting: int | None) -> int:
+def add_many(alias: str, queue: str, jobs: Sequence[Given], placing: Placing, options: QueueOptions) -> int:
     """Adds jobs, each as its id, value and group, all or none; how many of their ids were free.
 
     Raises:
         LimitError: with them, more than `max_waiting` jobs would wait.
     """
-    added = _add_all(alias, queue, jobs, placing, max_waiting)
+    stated = _with_states(jobs, options.heads)
+    added = _add_all(alias, queue, stated, placing, options.max_waiting)
+    if added < len(jobs) and options.heads is not None:
+        # Those whose ids were taken may have been the ones to bring the others of their group back.
+        groups = {group for _, _, group, state in stated if group is not None and state == Job.State.ASIDE}
+        bring_back(alias, queue, dict.fromkeys(groups, options.heads))
     if added:
         notices.changed(alias, queue)
     return added
+
+
+def _with_states(jobs: Sequence[Given], heads: int | None) -> list[Added]:
+    """Each with its state: behind so many of its group it is set aside at once."""
+    before: Counter[str] = Counter()
+    return [(*job, _state(job[2], heads, before)) for job in jobs]
+
+
+def _state(group: str | None, heads: int | None, before: Counter[str]) -> int:
+    if group is None or heads is None:
+        return Job.State.READY
+    before[group] += 1
+    return Job.State.READY if before[group] <= heads else Job.State.ASIDE
 
 
 def _add_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, max_waiting: int | None) -> int:
@@ -69,7 +91,7 @@ def _insert(alias: str, batch: Batch) -> int:
 
 def _release(alias: str, batch: Batch) -> bool:
     """Frees those of the ids whose jobs are past their keep; whether there were any."""
-    keys = [key for key, _, _ in batch.jobs if key is not None]
+    keys = [job[0] for job in batch.jobs if job[0] is not None]
     rows = Job.objects.using(alias).filter(queue=batch.queue, key__in=keys, released=False)
     return rows.filter(until__lte=database(alias).now_expression()).update(released=True) > 0
 

@@ -5,30 +5,32 @@ from __future__ import annotations
 from ..databases import database
 from ..databases.rows import NewJob
 from ..models import Job, Step
+from ..options import QueueOptions
 from . import notices
 from .adding import check_room, insert, new_job
-from .locking import NOT_STARTED, State, expired, lock
+from .asides import bring_back
+from .locking import NOT_STARTED, State, expired, known, lock
 from .placing import Placing
 
 
-def set_(alias: str, queue: str, key: str, value: str, placing: Placing, max_waiting: int | None = None) -> None:
+def set_(alias: str, queue: str, key: str, value: str, placing: Placing, options: QueueOptions) -> None:
     """Makes an id's job this one: adds it, replaces it, or gives a running one one run more.
 
     Raises:
         LimitError: it would add a job to the `max_waiting` that have not started.
     """
-    while not _set(alias, queue, key, value, placing, max_waiting):
+    while not _set(alias, queue, key, value, placing, options):
         pass  # another call added the id between our look and our insert: its job is the one to replace
 
 
-def _set(alias: str, queue: str, key: str, value: str, placing: Placing, max_waiting: int | None) -> bool:
+def _set(alias: str, queue: str, key: str, value: str, placing: Placing, options: QueueOptions) -> bool:
     store = database(alias)
     with store.transaction():
         row = lock(alias, queue, key)
         now = store.now()
         if row is None or row.state == State.DONE or expired(row, now):
-            check_room(alias, queue, max_waiting)
-            return _add_afresh(alias, row, new_job(alias, queue, key, value, placing))
+            check_room(alias, queue, options.max_waiting)
+            return _add_afresh(alias, row, new_job(alias, queue, key, value, placing, options.heads))
         row.value = value
         row.repeat = placing.repeat_text or row.repeat
         if row.state == State.RUNNING:
@@ -58,12 +60,14 @@ def start_afresh(row: Job, placing: Placing, now: int) -> None:
     """Makes a locked job that does not run one that never ran, due at the time given, else now."""
     if row.state == State.FAILED:
         row.last_started_at = row.last_ended_at = None
+    group = _brings_back(row)
     row.state, row.attempt = State.READY, 0
     row.at = row.due = placing.time(now)
     row.group = placing.group or row.group
     row.error = row.traceback = row.ended_at = row.until = row.kept_until = None
     row.save(using=row._state.db)
     drop_steps(row)
+    bring_back(str(row._state.db), known(row.queue), group)
 
 
 def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bool:
@@ -73,11 +77,14 @@ def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bo
         row = lock(alias, queue, key)
         if row is None or row.state not in NOT_STARTED:
             return False
+        group = _brings_back(row) if placing.timed or placing.group else {}
         row.value = value
         row.due = row.at = placing.time(store.now()) if placing.timed else row.at
         row.group = placing.group or row.group
         row.repeat = placing.repeat_text or row.repeat
-        row.save(using=row._state.db, update_fields=["value", "at", "due", "group", "repeat"])
+        row.state = State.READY if placing.timed or placing.group else row.state
+        row.save(using=row._state.db, update_fields=["value", "at", "due", "group", "repeat", "state"])
+        bring_back(alias, queue, group)
     notices.changed(alias, queue)
     return True
 
@@ -99,8 +106,15 @@ def take_away(row: Job) -> None:
         row.cancelled = row.released = True
         row.save(using=row._state.db, update_fields=["cancelled", "released"])
     else:
+        group = _brings_back(row)
         drop_steps(row)
         row.delete(using=row._state.db)
+        bring_back(str(row._state.db), known(row.queue), group)
+
+
+def _brings_back(row: Job) -> dict[str, int]:
+    """The group whose jobs set aside wait behind this one, before it is moved or taken away."""
+    return {row.group: 1} if row.group is not None and row.state == State.READY else {}
 
 
 def drop_steps(row: Job) -> None:

@@ -6,28 +6,66 @@ from collections.abc import Mapping, Sequence
 
 from ..databases import database
 from ..databases.rows import Claimed
+from . import limiting
+from .limiting import Asked, Limited
 from .settling import Finished, Settling, settle
 
 
-def turn(
-    alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int]
-) -> tuple[Settling, Claimed | None]:
-    """Settles the finished runs, then claims up to `wanted[queue]` due jobs of each queue; none wanted, nothing."""
-    if wanted and all(one.plain and not one.may_have_more for one in finished):
-        return _plain_turn(alias, lease, finished, wanted)
-    with database(alias).worker_transaction():
-        return settle(alias, finished), claim(alias, lease, wanted) if wanted else None
+def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> tuple[Settling, Claimed | None]:
+    """Settles the finished runs, then claims due jobs of each queue asked for; none asked for, nothing."""
+    look = limiting.look(alias, asked)
+    plain = asked.plain(look.queues)
+    shared = [queue for queue in look.queues if queue not in plain]
+    if shared:
+        settling, claims = _shared_turn(alias, lease, finished, asked, plain, shared)
+    else:
+        settling, claims = _plain_turn(alias, lease, finished, plain, asked.totals(plain))
+    claims.append(Claimed(look.now, next_due=look.next_due))
+    return settling, _together(claims) if asked.wanted else None
 
 
-def claim(alias: str, lease: int, wanted: Mapping[str, int]) -> Claimed:
-    """Marks due jobs as running under a lease. What it took is in the order to start it."""
-    return database(alias).claim(lease, wanted)
+def claim(alias: str, lease: int, wanted: Mapping[str, int], limits: Limited | None = None) -> Claimed:
+    """Marks up to `wanted[queue]` due jobs of each queue as running. What it took is in the order to start it."""
+    claimed = turn(alias, lease, (), Asked(wanted, limits or {}))[1]
+    assert claimed is not None
+    return claimed
+
+
+def _shared_turn(
+    alias: str, lease: int, finished: Sequence[Finished], asked: Asked, plain: Mapping[str, int], queues: Sequence[str]
+) -> tuple[Settling, list[Claimed]]:
+    """A round with queues whose groups or rates are limited."""
+    store = database(alias)
+    lets_go = not store.in_transaction()
+    with store.worker_transaction():
+        settling = settle(alias, finished)
+        claims = [store.claim(lease, plain, totals=asked.totals(plain))] if plain else []
+        # Last, for what all workers wait for is held until the commit.
+        claims.append(limiting.claim(store, lease, asked, queues, lets_go))
+    return settling, claims
 
 
 def _plain_turn(
-    alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int]
-) -> tuple[Settling, Claimed]:
+    alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int], totals: Mapping[str, int]
+) -> tuple[Settling, list[Claimed]]:
+    if not (finished or wanted):
+        return Settling({}, ()), []
+    if wanted and all(one.plain and not one.may_have_more for one in finished):
+        return _one_trip(alias, lease, finished, wanted, totals)
+    with database(alias).worker_transaction():
+        return settle(alias, finished), [database(alias).claim(lease, wanted, totals=totals)] if wanted else []
+
+
+def _one_trip(
+    alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int], totals: Mapping[str, int]
+) -> tuple[Settling, list[Claimed]]:
     """Most runs are done and leave nothing: their rows go in the statement that claims."""
-    claimed = database(alias).claim(lease, wanted, [one.held.fence for one in finished])
+    claimed = database(alias).claim(lease, wanted, [one.held.fence for one in finished], totals)
     settling = settle(alias, [one for one in finished if one.held.fence not in claimed.removed])
-    return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), claimed
+    return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), [claimed]
+
+
+def _together(claims: Sequence[Claimed]) -> Claimed:
+    due = [one.next_due for one in claims if one.next_due is not None]
+    held = [one for some in claims for one in some.held]
+    return Claimed(max(one.now for one in claims), held, min(due, default=None))

@@ -9,6 +9,7 @@ from ..databases.rows import Fence, Held, Renewal
 from ..models import Job, Lease
 from ..options import QueueOptions
 from ..timing import clock
+from . import asides
 from .aftermath import LOST, Ending
 from .locking import State, known
 from .settling import Finished, settle
@@ -47,6 +48,7 @@ def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> dict[
         outcomes = settle(
             alias, [Finished(held, Ending("lost", LOST), options_of(held.queue), True, True) for held in lost]
         ).outcomes
+    asides.ended(alias, lost)
     return {held: outcomes[held.fence] for held in lost if held.fence in outcomes}
 
 

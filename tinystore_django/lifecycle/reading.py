@@ -5,26 +5,28 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, TypeVar
 
+from django.db.models import Count, QuerySet
+
 from ..databases import database
 from ..errors import CorruptError
 from ..jobs import Job, LastRun, Unreadable
 from ..models import Job as Row
 from ..timing import clock
 from ..values import Codec, read_json
-from .locking import State, expired, known
+from .locking import NOT_STARTED, State, expired, known
 
 T = TypeVar("T")
 MOST_AHEAD = 10_000
 
 
-def get(alias: str, queue: str, key: str, codec: Codec[T]) -> Job[T] | None:
-    """The job an id names, or None."""
+def get(alias: str, queue: str, key: str, codec: Codec[T], most: int | None = None) -> Job[T] | None:
+    """The job an id names, or None. `most` is how many of a group's jobs may run at once."""
     rows = Row.objects.using(alias).filter(queue=queue, key=key, released=False)
     row = rows.annotate(now=database(alias).now_expression()).first()
     if row is None or expired(row, row.now):
         return None
     job = shown(row, row.now, codec)
-    return job if job.state != "waiting" else shown(row, row.now, codec, ahead(row, row.now))
+    return job if job.state != "waiting" else shown(row, row.now, codec, ahead(row, row.now, most))
 
 
 def shown(row: Row, now: int, codec: Codec[T], ahead: int = 0) -> Job[T]:
@@ -53,14 +55,43 @@ def state_of(row: Row, now: int) -> str:
     return {State.RUNNING: "running", State.FAILED: "failed", State.DONE: "done"}[State(row.state)]
 
 
-def ahead(row: Row, now: int) -> int:
-    """How many due jobs of the queue start before this one, counted up to 10,000."""
-    before = Row.objects.using(row._state.db).filter(queue=row.queue, state=State.READY, at__lte=now)
+def ahead(row: Row, now: int, most: int | None = None) -> int:
+    """How many due jobs of the queue start before this one, counted up to 10,000.
+
+    A job whose group is full, with `most` of its jobs running, stands behind all that can start, and behind those of
+    its own group before it.
+    """
+    rows = Row.objects.using(row._state.db).filter(queue=row.queue)
+    ready = rows.filter(state=State.READY, at__lte=now)
+    full = _full_groups(rows, most)
+    if row.state == State.READY and row.group not in full:
+        return min(
+            MOST_AHEAD,
+            _before(ready, row) - _before(ready.filter(group__in=full), row) if full else _before(ready, row),
+        )
+    can_start = _counted(ready) - (_counted(ready.filter(group__in=full)) if full else 0)
+    of_group = rows.filter(group=row.group, at__lte=now)
+    own = sum(_before(of_group.filter(state=state), row) for state in NOT_STARTED)
+    return min(MOST_AHEAD, can_start + own)
+
+
+def _full_groups(rows: QuerySet[Row], most: int | None) -> list[str | None]:
+    if most is None:
+        return []
+    groups = rows.filter(state=State.RUNNING, group__isnull=False).values("group").annotate(running=Count("pk"))
+    return [one["group"] for one in groups if one["running"] >= most]
+
+
+def _before(rows: QuerySet[Row], row: Row) -> int:
+    """How many of them stand before a job. Two ranges of the index: as one condition, all jobs of the same time would
+    be looked at."""
+    earlier = _counted(rows.filter(at__lt=row.at))
+    return earlier + _counted(rows.filter(at=row.at, id__lt=row.pk))
+
+
+def _counted(rows: QuerySet[Row]) -> int:
     # In order, so that the index is walked: how far a scan of the rows goes for so many depends on where they lie.
-    before = before.order_by("-at", "-id")
-    # Two ranges of the index: as one condition, all jobs of the same time would be looked at.
-    earlier = before.filter(at__lt=row.at).values("id")[:MOST_AHEAD].count()
-    return earlier + before.filter(at=row.at, id__lt=row.pk).values("id")[: MOST_AHEAD - earlier].count()
+    return rows.order_by("-at", "-id").values("id")[:MOST_AHEAD].count()
 
 
 def due_at(row: Row) -> datetime:

@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                     tinystore_django.fields.ByteTextField(primary_key=True, serialize=False, verbose_name="queue"),
                 ),
                 ("starts", models.TextField(db_default="[]", default="[]")),
-                ("refilled_at", models.BigIntegerField(db_default=0, default=0)),
+                ("refill_at", models.BigIntegerField(db_default=0, default=0)),
                 ("paused_at", tinystore_django.fields.InstantField(blank=True, null=True, verbose_name="paused")),
             ],
             options={

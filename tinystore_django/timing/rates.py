@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
+from itertools import groupby
 
 from ..errors import InvalidError, quoted
 from .durations import UNITS, duration
+
+# The most entries of a log.
+LONGEST_LOG = 1_000
 
 _TEXT = re.compile(rf"([0-9]{{1,18}})/([0-9]*)({'|'.join(UNITS)})")
 
@@ -17,6 +22,62 @@ class Rate:
 
     count: int
     span: int
+
+    @property
+    def grain(self) -> int:
+        """How finely a log of its starts tells their times, in microseconds: exactly, unless there are so many that
+        the log would grow long. Times are rounded up, so that a start never counts for less than the span."""
+        return 1 if self.count <= LONGEST_LOG else -(-self.span // LONGEST_LOG)
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The latest starts under a rate, as (time, how many), the earliest first."""
+
+    entries: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def read(cls, text: str, rate: Rate, now: int) -> Starts:
+        """The starts that count at `now`: those of (now - span, now].
+
+        A start of a time to come was logged by a clock that has been set back since: it counts as one of now.
+        """
+        latest = now + rate.grain
+        counted = [(at if at <= latest else now, count) for at, count in json.loads(text) if at > now - rate.span]
+        times = groupby(sorted(counted), key=lambda entry: entry[0])
+        return cls(tuple((at, sum(count for _, count in some)) for at, some in times))
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.entries, separators=(",", ":"))
+
+    def room(self, rate: Rate) -> int:
+        """How many more may start now."""
+        return max(0, rate.count - sum(count for _, count in self.entries))
+
+    def free_at(self, rate: Rate) -> int | None:
+        """When one more may start, where none may now."""
+        left = sum(count for _, count in self.entries)
+        free_at = None
+        for at, count in self.entries:
+            if left < rate.count:
+                break
+            left, free_at = left - count, at + rate.span
+        return free_at
+
+    def ends_at(self, rate: Rate) -> int:
+        """When none of them counts any more; 0 where there are none."""
+        return self.entries[-1][0] + rate.span if self.entries else 0
+
+    def more(self, rate: Rate, now: int, count: int) -> Starts:
+        """With so many that start now."""
+        if not count:
+            return self
+        at = -(-now // rate.grain) * rate.grain
+        *earlier, last = self.entries or ((at, 0),)
+        if last[0] < at:
+            return Starts((*self.entries, (at, count)))
+        return Starts((*earlier, (last[0], last[1] + count)))
 
 
 def rate(text: str, what: str = "rate") -> Rate:

@@ -15,7 +15,7 @@ from django.db import Error
 from ..control import Control
 from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
-from ..lifecycle import leasing, stepping
+from ..lifecycle import asides, leasing, stepping
 from ..lifecycle.aftermath import Ending
 from ..lifecycle.settling import Finished, settle
 from ..options import QueueOptions
@@ -31,6 +31,8 @@ class Hold:
     def __init__(self, declarations: Iterable[Declaration], span: int) -> None:
         self.declarations = {one.name: one for one in declarations}
         self.alias = next(iter(self.declarations.values())).alias
+        self.options = {name: one.options for name, one in self.declarations.items()}
+        self.limits = {name: options for name, options in self.options.items() if options.limited}
         self.span = span
         self.lease: int | None = None
         self._lasts_until = 0.0  # of time.monotonic()
@@ -69,6 +71,10 @@ class Hold:
         else:
             self._lasts_until = asked_at + self.span / 1e6
         return renewal
+
+    def tend(self) -> None:
+        """Brings back jobs that were left aside."""
+        asides.tend(self.alias, self.options)
 
     def sweep(self) -> dict[Held, str]:
         """Takes back the jobs of lost workers; each with its outcome, "lost" or "failed"."""
@@ -122,6 +128,7 @@ class Hold:
         back = [Finished(held, Ending("given back"), self.options_of(held.queue), True, True) for held in jobs]
         with database(self.alias).transaction():
             outcomes = settle(self.alias, back).outcomes
+        asides.ended(self.alias, jobs)
         for held in jobs:
             if held.fence in outcomes:
                 logger.info("%s %s", Control(self.alias, held), outcomes[held.fence])

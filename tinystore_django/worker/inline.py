@@ -13,7 +13,7 @@ from django.db import Error, transaction
 from .. import conf
 from ..databases import database
 from ..databases.rows import Held
-from ..lifecycle import scheduling
+from ..lifecycle import asides
 from ..lifecycle.aftermath import LOST
 from ..lifecycle.claiming import claim
 from ..lifecycle.settling import settle_alone
@@ -24,7 +24,7 @@ from .execution import Ended, Task, new_task, perform
 from .hold import Hold
 from .patience import Patience
 from .upkeep import Upkeep
-from .worker import Worker
+from .worker import Worker, open_all
 
 
 def run_due(declarations: Sequence[Declaration], concurrency: int | None = None) -> int:
@@ -36,7 +36,7 @@ def run_due(declarations: Sequence[Declaration], concurrency: int | None = None)
     alias = declarations[0].alias
     if (concurrency or 1) > 1 and not database(alias).in_transaction():
         return _run_in_threads(declarations, concurrency)
-    scheduling.open_all(alias, {one.name: one.repeat for one in declarations if one.repeat})
+    open_all(declarations)
     with _holding(declarations) as hold:
         settled = 0
         while ran := sum(_run_one(hold, one) for one in declarations):
@@ -105,8 +105,10 @@ def _in_event_loop() -> bool:
 
 def _run_one(hold: Hold, declaration: Declaration) -> int:
     """Runs the queue's first due job. One at a time: what is not running is waiting, and may be changed."""
-    claimed = claim(hold.alias, hold.take(), {declaration.name: 1})
-    return sum(_run(hold, declaration, held) for held in claimed.held)
+    claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits)
+    settled = sum(_run(hold, declaration, held) for held in claimed.held)
+    asides.ended(hold.alias, claimed.held)
+    return settled
 
 
 def _run(hold: Hold, declaration: Declaration, held: Held) -> int:

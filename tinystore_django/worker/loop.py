@@ -16,6 +16,7 @@ from ..databases import database
 from ..databases.rows import Claimed, Held
 from ..lifecycle.aftermath import LOST
 from ..lifecycle.claiming import turn
+from ..lifecycle.limiting import Asked
 from ..lifecycle.settling import Settling
 from ..signals import job_settled
 from ..values import first_line
@@ -125,8 +126,9 @@ class Loop(threading.Thread):
         while self._ended:
             self._unsettled.append(self._ended.popleft())
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
-        wanted = self._wanted()
-        settling, claimed = turn(self._hold.alias, self._hold.take(), finished, wanted)
+        ended = [one.task.held for one in self._unsettled]
+        hold = self._hold
+        settling, claimed = turn(hold.alias, hold.take(), finished, Asked(self._wanted(), hold.limits, ended))
         self._note_settled(settling)
         if claimed is not None:
             for held in claimed.held:

@@ -8,7 +8,7 @@ from types import TracebackType
 from .. import conf
 from ..databases.listening import ANY
 from ..errors import InvalidError
-from ..lifecycle import notices, scheduling
+from ..lifecycle import asides, notices, scheduling
 from ..registry import Declaration
 from .hold import Hold
 from .listening import Listening
@@ -67,7 +67,7 @@ class Worker:
 
     def start(self) -> Worker:
         """Opens the schedules and starts the threads."""
-        scheduling.open_all(self.alias, {one.name: one.repeat for one in self.declarations if one.repeat})
+        open_all(self.declarations)
         self._unsubscribe = notices.subscribe(self.alias, self._on_notice)
         for thread in (self._loop, self._listening, self._upkeep):
             thread.start()
@@ -104,6 +104,13 @@ class Worker:
     def _on_notice(self, queue: str) -> None:
         if queue == ANY or (queue in self.slots and not self._listening.hears):
             self._loop.wake.notice()
+
+
+def open_all(declarations: Sequence[Declaration]) -> None:
+    """Makes what the database has to hold before these can run: the schedules' rows and the limited queues'."""
+    alias = declarations[0].alias
+    scheduling.open_all(alias, {one.name: one.repeat for one in declarations if one.repeat})
+    asides.tend(alias, {one.name: one.options for one in declarations})
 
 
 def slots(declaration: Declaration, concurrency: int | None) -> int:

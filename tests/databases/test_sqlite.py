@@ -1,0 +1,59 @@
+"""What is SQLite's alone: how a lease is renewed while others write."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connections, transaction
+
+from tests.byhand import Hand
+from tinystore_django.databases import database
+from tinystore_django.lifecycle import leasing
+
+pytestmark = [pytest.mark.sqlite, pytest.mark.django_db(transaction=True)]
+
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def writer() -> Any:
+    """Another connection that takes the lock, and lets it go when it is told."""
+    locked, free = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with transaction.atomic():
+            locked.set()
+            free.wait(30)
+        connections.close_all()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert locked.wait(30)
+    yield free
+    free.set()
+    thread.join()
+
+
+def busy_timeout() -> int:
+    return int(database("default").run("pragma busy_timeout")[0][0])
+
+
+def test_a_lease_is_renewed_as_soon_as_the_lock_is_free(hand: Hand, writer: threading.Event) -> None:
+    before = busy_timeout()
+    threading.Timer(0.3, writer.set).start()
+
+    assert leasing.renew("default", hand.lease, 30 * SECOND) is not None
+    assert busy_timeout() == before == 20_000
+
+
+def test_a_lock_that_is_not_let_go_ends_the_renewal_while_the_lease_lasts(hand: Hand, writer: threading.Event) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(OperationalError, match="locked"):
+        leasing.renew("default", hand.lease, SECOND)
+
+    assert 0.3 < time.monotonic() - began < 5
+    assert busy_timeout() == 20_000

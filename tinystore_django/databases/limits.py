@@ -1,0 +1,231 @@
+"""What the claim of a limited queue asks of its database, under the lock of the queue's row."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from .rows import GroupStarts, Head, Shared, Waiting
+
+Rows = list[tuple[Any, ...]]
+RunAll = Callable[[Sequence[str], dict[str, Any]], list[Rows]]
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """What the workers of some queues share, once this one has their locks, and the time then."""
+
+    now: int
+    shared: dict[str, Shared]
+    free: list[tuple[str, str]] = field(default_factory=list)  # queue and group, where a group's rate has room again
+
+
+class Limits(ABC):
+    """The statements of limited queues on one database. Those that count or choose need the lock.
+
+    What belongs together goes to the server in one trip: while it lasts, all other workers wait.
+    """
+
+    # The elements of the parameters `queues`, a list, and `logs`, a list of GroupStarts, both JSON.
+    QUEUES: ClassVar[str]
+    LOGS: ClassVar[str]
+    INSTANT: ClassVar[str]  # the time when it is asked
+    LOCK: ClassVar[Sequence[str]]
+    LET_GO: ClassVar[Sequence[str]] = ()
+    BRING_BACK: ClassVar[str]
+    TAKE: ClassVar[str]
+    SET_ASIDE: ClassVar[str]
+    RELEASE: ClassVar[str]
+
+    # One row a queue that is not paused: an idle worker's only question about its limited queues.
+    HEADS = """
+        select {now}, known.queue,
+          (select at from tinystore_django_job where queue = known.queue and state = 0 order by at, id limit 1),
+          (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null),
+          case when exists (select 1 from tinystore_django_job where queue = known.queue and state = 4)
+            then coalesce((select refill_at from tinystore_django_queue where name = known.queue), 0) end
+        from {queues}
+        where not exists (
+          select 1 from tinystore_django_queue where name = known.queue and paused_at is not null)
+    """
+
+    OPEN = """
+        insert into tinystore_django_queue (name) select known.queue from {queues} where true on conflict do nothing
+    """
+
+    SHARED = """
+        select {instant}, name, starts, refill_at, paused_at
+        from {queues} join tinystore_django_queue on name = known.queue
+    """
+
+    FREE = """
+        update tinystore_django_group set free_at = null
+        where queue in (select known.queue from {queues}) and free_at <= {instant} returning queue, "group"
+    """
+
+    RUNNING = """
+        select "group", count(*) from tinystore_django_job where queue = %(queue)s and state = 1 group by "group"
+    """
+
+    WINDOW = """
+        select id, at, "group" from tinystore_django_job
+        where queue = %(queue)s and state = 0 and at <= %(until)s order by at, id limit %(most)s
+    """
+
+    WINDOW_WITH_STARTS = f"""
+        select job.id, job.at, job."group", starts from ({WINDOW}) job
+        left join tinystore_django_group kept on kept.queue = %(queue)s and kept."group" = job."group"
+        order by job.at, job.id
+    """
+
+    KEEP = "update tinystore_django_queue set starts = %(starts)s where name = %(queue)s"
+
+    # The time to look again is for groups that left somebody aside: no worker need wake for the others.
+    KEEP_GROUPS = """
+        insert into tinystore_django_group (queue, "group", starts, free_at, until)
+        select %(queue)s, kept."group", kept.starts, case when exists (
+            select 1 from tinystore_django_job where queue = %(queue)s and "group" = kept."group" and state = 4)
+          then kept.free_at end, kept.until
+        from {logs} where true
+        on conflict (queue, "group") do update
+        set starts = excluded.starts, free_at = excluded.free_at, until = excluded.until
+    """
+
+    WAIT = "update tinystore_django_queue set refill_at = %(at)s where name = %(queue)s"
+
+    # One row a group that has jobs set aside, with how many of them it has room for beside its jobs that run or are
+    # ready: an index is walked from group to group. A group that waits for its rate is brought back when that is free.
+    ROOM = """
+        with recursive aside("group") as (
+          select (select "group" from tinystore_django_job where queue = %(queue)s and state = 4
+            order by "group" limit 1)
+          union all
+          select (select "group" from tinystore_django_job job
+            where queue = %(queue)s and state = 4 and job."group" > aside."group" order by "group" limit 1)
+          from aside where aside."group" is not null),
+        room("group", most) as (
+          select "group", %(heads)s
+            - (select count(*) from (select 1 from tinystore_django_job job
+              where queue = %(queue)s and job."group" = aside."group" and state = 1 limit %(heads)s) running)
+            - (select count(*) from (select 1 from tinystore_django_job job
+              where queue = %(queue)s and job."group" = aside."group" and state = 0 and at <= (
+                select at from tinystore_django_job head
+                where queue = %(queue)s and head."group" = aside."group" and state = 4 order by at, id limit 1)
+              limit %(heads)s) ready)
+          from aside where "group" is not null and not exists (
+            select 1 from tinystore_django_group kept
+            where kept.queue = %(queue)s and kept."group" = aside."group" and free_at > %(until)s))
+        select "group", most from room
+    """
+
+    def __init__(self, run_all: RunAll) -> None:
+        self._run_all = run_all
+
+    def heads(self, queues: Collection[str]) -> tuple[int, dict[str, Head]]:
+        """What each queue has to claim, without its lock, and the time this was; paused queues are left out."""
+        rows = self._run(self.HEADS, queues=_json(list(queues)))
+        return (rows[0][0] if rows else 0), {row[1]: Head(*row[2:]) for row in rows}
+
+    def open(self, queues: Collection[str]) -> None:
+        """Makes the rows that are locked."""
+        self._run(self.OPEN, queues=_json(list(queues)))
+
+    def lock(self, queues: Collection[str], lets_go: bool, with_rates: bool = False) -> Locked:
+        """Locks the rows of those of some queues that have one, until the transaction ends.
+
+        Args:
+            lets_go: the transaction is this worker's own. Should the worker be stopped before it ends, the server
+                ends it.
+            with_rates: whether groups whose rate is free again are asked for; each is told once.
+        """
+        before = [*(self.LET_GO if lets_go else ()), *self.LOCK]
+        after = [self.SHARED, *([self.FREE] if with_rates else [])]
+        answers = self._run_all(
+            [self._filled(sql) for sql in (*before, *after)], {"names": list(queues), "queues": _json(list(queues))}
+        )
+        rows, free = answers[len(before)], answers[len(before) + 1 :]
+        shared = {name: Shared(starts, at, paused is not None) for _, name, starts, at, paused in rows}
+        return Locked(rows[0][0] if rows else 0, shared, [(queue, group) for some in free for queue, group in some])
+
+    def look(
+        self,
+        queue: str,
+        back: Mapping[str, int],
+        aside: Sequence[Waiting],
+        until: int,
+        most: int,
+        *,
+        counts: bool,
+        with_starts: bool,
+    ) -> tuple[Counter[str | None], list[Waiting]]:
+        """How many jobs of each group run, and the first due jobs that are not set aside.
+
+        Jobs whose cancelled handlers have not ended run. Before the look so many jobs of each group in `back` are
+        brought back, and those in `aside` set aside.
+        """
+        before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
+        window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW
+        statements = [*before, window, *([self.RUNNING] if counts else ())]
+        parameters = {"queue": queue, "back": _json(back), "jobs": _jobs(aside), "until": until, "most": most}
+        answers = self._run_all(statements, parameters)[len(before) :]
+        return Counter(dict(answers[1] if counts else ())), [Waiting(*row) for row in answers[0]]
+
+    def take(self, lease: int, queue: str, jobs: Sequence[Waiting], now: int) -> Rows:
+        """Marks jobs as running, but for those that somebody holds or changed; rows as a claim's."""
+        return self._run(self.TAKE, lease=lease, queue=queue, jobs=_jobs(jobs), until=now)
+
+    def close(
+        self, queue: str, aside: Sequence[Waiting], starts: str | None, groups: Sequence[GroupStarts], *, asks: bool
+    ) -> Head | None:
+        """Sets jobs aside until their group has room, and writes the log of the queue's rate and those of groups.
+
+        Args:
+            asks: whether the answer is what is left in the queue.
+        """
+        statements = [
+            *([self.SET_ASIDE] if aside else ()),
+            *([self.KEEP] if starts is not None else ()),
+            *([self.KEEP_GROUPS] if groups else ()),
+            *([self.HEADS] if asks else ()),
+        ]
+        if not statements:
+            return None
+        logs = _json([asdict(one) for one in groups])
+        parameters = {"queue": queue, "queues": _json([queue]), "jobs": _jobs(aside), "starts": starts, "logs": logs}
+        answers = self._run_all([self._filled(sql) for sql in statements], parameters)
+        return Head(*answers[-1][0][2:]) if asks and answers[-1] else None
+
+    def bring_back(self, queue: str, groups: Mapping[str, int]) -> None:
+        """Makes the first jobs set aside ready again, so many of each group. It needs no lock: what is ready by
+        mistake is set aside again."""
+        self._run(self.BRING_BACK, queue=queue, back=_json(groups))
+
+    def room(self, queue: str, heads: int, until: int) -> dict[str, int]:
+        """The groups that have jobs set aside, each with the number of them it has room for: 0 or less for most."""
+        return dict(self._run(self.ROOM, queue=queue, heads=heads, until=until))
+
+    def wait(self, queue: str, at: int) -> None:
+        """Has nobody look for such jobs before `at`."""
+        self._run(self.WAIT, queue=queue, at=at)
+
+    def release(self, queue: str, most: int) -> int:
+        """Makes up to `most` jobs set aside ready, of a queue that has no group limit any more; how many."""
+        return len(self._run(self.RELEASE, queue=queue, most=most))
+
+    def _run(self, sql: str, **parameters: Any) -> Rows:
+        return self._run_all([self._filled(sql)], parameters)[0]
+
+    def _filled(self, sql: str) -> str:
+        return sql.replace("{queues}", self.QUEUES).replace("{logs}", self.LOGS)
+
+
+def _json(given: object) -> str:
+    return json.dumps(given)
+
+
+def _jobs(jobs: Sequence[Waiting]) -> str:
+    return _json([{"id": one.id, "at": one.at, "group": one.group} for one in jobs])

@@ -1,0 +1,49 @@
+"""The claim of a limited queue on PostgreSQL. Why it is as it is: docs/architecture."""
+
+from __future__ import annotations
+
+from .limits import Limits
+
+
+class PostgreSQLLimits(Limits):
+    QUEUES = "json_array_elements_text(%(queues)s::json) known(queue)"
+    LOGS = 'json_to_recordset(%(logs)s::json) kept("group" text, starts text, free_at bigint, until bigint)'
+    # The time of a statement that waited for a lock is older than the wait.
+    INSTANT = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+
+    LET_GO = ("set local idle_in_transaction_session_timeout = '5s'",)
+
+    # By name, so that two workers never wait for each other; a statement of its own, so that what is counted next
+    # is counted after the wait.
+    LOCK = ("select from tinystore_django_queue where name = any(%(names)s) order by name for update",)
+
+    BRING_BACK = """
+        update tinystore_django_job set state = 0 where id = any(array(
+          select head.id from json_each_text(%(back)s::json) back("group", most)
+          cross join lateral (
+            select id from tinystore_django_job where queue = %(queue)s and "group" = back."group" and state = 4
+            order by at, id limit back.most::int for update skip locked) head))
+    """
+
+    # The jobs as they were seen: a user's `set` may have moved one since.
+    SEEN = """
+        select job.id from json_to_recordset(%(jobs)s::json) seen(id bigint, at bigint, "group" text)
+        join tinystore_django_job job
+          on job.id = seen.id and job.at = seen.at and job."group" is not distinct from seen."group"
+        where job.queue = %(queue)s and job.state = 0 for update of job skip locked
+    """
+
+    TAKE = f"""
+        update tinystore_django_job
+        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = %(until)s
+        where id = any(array({SEEN}))
+        returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
+    """
+
+    SET_ASIDE = f"update tinystore_django_job set state = 4 where id = any(array({SEEN}))"
+
+    RELEASE = """
+        update tinystore_django_job set state = 0 where id = any(array(
+          select id from tinystore_django_job where queue = %(queue)s and state = 4
+          order by "group", at, id limit %(most)s for update skip locked)) returning id
+    """

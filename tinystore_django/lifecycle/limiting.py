@@ -1,0 +1,218 @@
+"""The claim of limited queues: what the limits of all workers leave, chosen under a lock that keeps its counts true."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import Literal
+
+from ..databases import database
+from ..databases.base import Database, held
+from ..databases.limits import Locked
+from ..databases.rows import Claimed, GroupStarts, Head, Held, Waiting
+from ..options import QueueOptions
+from ..timing.rates import Starts
+from .picking import Picked, Room, pick, without
+
+# Due jobs looked at: at first, and at the longest where most of them have to be set aside.
+FIRST, LONGEST = 50, 10_000
+# Microseconds between two looks for jobs left aside, and how often as long as a look took it is at least.
+EVERY, SHARE = 1_000_000, 20
+
+Limited = Mapping[str, QueueOptions]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a worker's round asks for."""
+
+    wanted: Mapping[str, int]  # free handlers, by queue
+    limits: Limited = field(default_factory=dict)  # the options of the queues that have a limit
+    ended: Sequence[Held] = ()  # the runs that gave their places back since the last round
+
+    def plain(self, due: Collection[str]) -> dict[str, int]:
+        """What it asks for of the queues that at most a total bounds; of those that one does, only the due ones."""
+        return {
+            queue: free
+            for queue, free in self.wanted.items()
+            if (options := self.limits.get(queue)) is None or (options.only_total and queue in due)
+        }
+
+    def totals(self, queues: Iterable[str]) -> dict[str, int]:
+        """The totals of those of some queues that have one."""
+        bounds = {queue: self.limits[queue].total for queue in queues if queue in self.limits}
+        return {queue: total for queue, total in bounds.items() if total is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The limited queues that there is something to do in, and when there may next be in the others."""
+
+    queues: list[str]
+    now: int = 0
+    next_due: int | None = None
+
+
+def look(alias: str, asked: Asked) -> Look:
+    """Looks without any lock; where runs have just ended there is something to do anyway."""
+    busy = {one.queue for one in asked.ended if one.queue in asked.limits}
+    others = [queue for queue, free in asked.wanted.items() if free and queue in asked.limits and queue not in busy]
+    if not others:
+        return Look(sorted(busy))
+    now, heads = database(alias).limits.heads(others)
+    due = {queue for queue, head in heads.items() if any(at <= now for at in _times(head))}
+    return Look(sorted(busy | due), now, _next(heads.values(), now))
+
+
+def claim(store: Database, lease: int, asked: Asked, queues: Sequence[str], lets_go: bool) -> Claimed:
+    """Claims due jobs of these queues, as far as their limits go, and gives on what the ended runs held.
+
+    To be called inside `worker_transaction()`, behind the settle of those runs; `lets_go` as `Limits.lock` has it.
+    """
+    locked = lock(store, queues, lets_go, any(asked.limits[queue].group_rate for queue in queues))
+    claims = [_Claim(store, lease, queue, asked, locked).take(asked.wanted.get(queue, 0)) for queue in queues]
+    due = [one.next_due for one in claims if one.next_due is not None]
+    return Claimed(locked.now, [one for some in claims for one in some.held], min(due, default=None))
+
+
+def lock(store: Database, queues: Sequence[str], lets_go: bool, with_rates: bool = False) -> Locked:
+    """Locks the rows of all of these queues, and makes those that are not there."""
+    locked = store.limits.lock(queues, lets_go, with_rates)
+    if len(locked.shared) == len(queues):
+        return locked
+    store.limits.open(queues)
+    return store.limits.lock(queues, lets_go, with_rates)
+
+
+def refill(store: Database, queue: str, heads: int, now: int) -> bool:
+    """Brings back the jobs of a queue that were left aside though their group has room; whether there were any."""
+    began = time.monotonic()
+    groups = store.limits.room(queue, heads, now)
+    back = {group: most for group, most in groups.items() if most > 0}
+    if back:
+        store.limits.bring_back(queue, back)
+    if groups:
+        took = int((time.monotonic() - began) * 1e6)
+        store.limits.wait(queue, now + max(EVERY, SHARE * took))
+    return bool(back)
+
+
+class _Claim:
+    """One limited queue's part of a round, under its lock."""
+
+    def __init__(self, store: Database, lease: int, queue: str, asked: Asked, locked: Locked) -> None:
+        self.store, self.limits, self.lease, self.queue = store, store.limits, lease, queue
+        self.options, self.shared, self.now = asked.limits[queue], locked.shared[queue], locked.now
+        rate = self.options.rate
+        self.room = Room(self.options, self.now, Starts.read(self.shared.starts, rate, self.now) if rate else Starts())
+        self.counted = False
+        self.back = self._freed(asked.ended, locked)  # to be brought back before the first look
+        self.aside: list[Waiting] = []  # to be set aside before the next one
+        self.touched: set[str] = set()  # groups whose logs are to be written
+        # How the look for jobs ended: with as many as wanted, with too few, or before it had seen them all.
+        self.end: Literal["full", "short", "cut"] = "full"
+
+    def _freed(self, ended: Iterable[Held], locked: Locked) -> Counter[str]:
+        """How many jobs of each group to bring back: one for each run that ended, and those of groups whose rate is
+        free again."""
+        heads = self.options.heads
+        if heads is None:
+            return Counter()
+        runs = Counter(one.group for one in ended if one.queue == self.queue and one.group is not None)
+        return runs | Counter({group: heads for queue, group in locked.free if queue == self.queue})
+
+    def take(self, free: int) -> Claimed:
+        """Takes up to so many jobs."""
+        if self.shared.paused or not free:
+            if self.back:
+                self.limits.bring_back(self.queue, self.back)
+            return Claimed(self.now)
+        taken = self._take(free)
+        if self.end == "short" and self._refill():
+            taken += self._take(free - len(taken))
+        return Claimed(self.now, taken, self._close())
+
+    def _take(self, free: int) -> list[Held]:
+        taken: list[Held] = []
+        size = max(FIRST, 2 * free)
+        while True:
+            waiting = self._look(size)
+            taken += self._start(pick(waiting, self.room, self._most(free - len(taken))))
+            if not self._most(free - len(taken)):
+                self.end = "full"
+            elif len(waiting) < size:
+                self.end = "short"
+            elif size == LONGEST:
+                self.end = "cut"
+            else:
+                size = min(LONGEST, size * 10)
+                continue
+            return taken
+
+    def _most(self, free: int) -> int:
+        left = self.room.left()
+        return free if left is None else min(free, left)
+
+    def _look(self, size: int) -> list[Waiting]:
+        counts = self.options.concurrency is not None and not self.counted
+        rate = self.options.group_rate
+        running, waiting = self.limits.look(
+            self.queue, self.back, self.aside, self.now, size, counts=counts, with_starts=rate is not None
+        )
+        if counts:
+            self.room.running, self.counted = running, True
+        self.back, self.aside = Counter(), []
+        for one in waiting:
+            if rate is not None and one.group is not None and one.starts is not None:
+                self.room.of_groups.setdefault(one.group, Starts.read(one.starts, rate, self.now))
+        return waiting
+
+    def _start(self, picked: Picked) -> list[Held]:
+        rows = self.limits.take(self.lease, self.queue, picked.jobs, self.now) if picked.jobs else []
+        rows.sort(key=lambda row: (row[-1], row[0]))
+        taken = held(self.lease, (row[:-1] for row in rows))
+        started = {one.id for one in taken}
+        self.aside = without(picked.aside, [one for one in picked.jobs if one.id not in started])
+        self.room.start(one.group for one in taken)
+        groups = [*(one.group for one in taken), *(one.group for one in self.aside)]
+        self.touched.update(group for group in groups if group is not None)
+        return taken
+
+    def _refill(self) -> bool:
+        """Brings back jobs that were left aside though their group has room; whether there were any.
+
+        An add sets a job aside behind others of its group that may have ended by the time it commits.
+        """
+        heads = self.options.heads
+        return (
+            heads is not None and self.shared.refill_at <= self.now and refill(self.store, self.queue, heads, self.now)
+        )
+
+    def _close(self) -> int | None:
+        """Writes what is to be written, and says when the queue may next have something to start, as far as that is
+        known."""
+        rate = self.options.rate
+        starts = self.room.starts.text if rate is not None else None
+        head = self.limits.close(self.queue, self.aside, starts, self._logs(), asks=self.end == "short")
+        if self.end == "cut":
+            return self.now
+        if self.end == "short":
+            return _next([head] if head else [], self.now)
+        return self.room.starts.free_at(rate) if rate is not None else None
+
+    def _logs(self) -> list[GroupStarts]:
+        rate = self.options.group_rate
+        if rate is None:
+            return []
+        logs = {group: log for group in sorted(self.touched) if (log := self.room.of_groups.get(group))}
+        return [GroupStarts(group, log.text, log.free_at(rate), log.ends_at(rate)) for group, log in logs.items()]
+
+
+def _times(head: Head) -> list[int]:
+    return [at for at in astuple(head) if at is not None]
+
+
+def _next(heads: Iterable[Head], now: int) -> int | None:
+    return min((at for head in heads for at in _times(head) if at > now), default=None)
