@@ -91,9 +91,18 @@ class Hand:
         (held,) = self.take(queue)
         return held
 
-    def end(self, held: Held, kind: Kind = "done", error: str | None = None, **about: Any) -> str | None:
+    def end(
+        self,
+        held: Held,
+        kind: Kind = "done",
+        error: str | None = None,
+        *,
+        kept_steps: bool = False,
+        reported: bool = False,
+        **about: Any,
+    ) -> str | None:
         """Settles a run; its outcome, None where the job was no longer its own."""
         declaration = find(self.alias, held.queue)
         assert declaration is not None
-        finished = Finished(held, Ending(kind, error, **about), declaration.options)
+        finished = Finished(held, Ending(kind, error, **about), declaration.options, kept_steps, reported)
         return settle(self.alias, [finished]).outcomes.get(held.fence)

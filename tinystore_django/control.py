@@ -28,10 +28,18 @@ class Control:
     answers: list[Outcome] = field(default_factory=list)
     kept: dict[str, str] | None = None  # the answers of its job's steps, once they were read
     kept_steps: bool = False
-    progress: str | None = None  # the latest, if it is not written yet
+    doing: dict[str, object] = field(default_factory=dict)  # the steps at work, by name
+    progress: str | None = None  # the latest that was reported
+    shown: str | None = None  # the one of them that was written
     on_progress: Callable[[], object] = lambda: None
     on_stop: Callable[[], object] | None = None
+    over: bool = False  # its handler has ended, though something that it started may go on
     began: float = field(default_factory=time.monotonic)
+
+    @property
+    def has_news(self) -> bool:
+        """Whether it has reported progress that is not written yet and that somebody may still see."""
+        return self.progress != self.shown and not self.over
 
     def stop(self, why: Why) -> None:
         """Tells the handler to end: an async one is cancelled, a sync one finds out at its next step."""
@@ -46,6 +54,12 @@ class Control:
             raise ConflictError("the run's lease was lost: another worker may run the job already")
         if self.why is not None:
             raise RunStopped("the job was cancelled" if self.why == "cancelled" else "the run passed its timeout")
+        self.check_not_over()
+
+    def check_not_over(self) -> None:
+        """Raises ConflictError once its handler has ended."""
+        if self.over:
+            raise ConflictError("the run has ended: its handler did not wait for this")
 
     def __str__(self) -> str:
         key = "" if self.held.key is None else f" id={plain(self.held.key)}"

@@ -1,10 +1,25 @@
 """The rows. One job row is the whole of a job's life; what moves it is in `store`."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, When
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from .fields import ByteTextField, InstantField
+
+
+class Jobs(models.Manager["Job"]):
+    """The jobs, each with the `progress` of its run: the JSON last reported, None unless it runs."""
+
+    def get_queryset(self) -> QuerySet["Job"]:
+        return self._with_progress.using(self._db)
+
+    @cached_property
+    def _with_progress(self) -> QuerySet["Job"]:
+        # Made once: to put an expression together takes longer than many a query.
+        report = Progress.objects.filter(job=OuterRef("pk"), run=OuterRef("run")).values("progress")
+        shown = {"progress": Case(When(state=Job.State.RUNNING, then=Subquery(report)))}
+        return super().get_queryset().annotate(**shown)
 
 
 class Job(models.Model):
@@ -33,7 +48,6 @@ class Job(models.Model):
     run = models.IntegerField(default=0, db_default=0)
     lease = models.BigIntegerField(_("lease"), null=True, blank=True)
     started_at = InstantField(_("started"), null=True, blank=True)
-    progress = models.TextField(_("progress"), null=True, blank=True)
 
     # `set` of a running job: one run more, at this time and in this group.
     next_at = InstantField(null=True, blank=True)
@@ -50,6 +64,10 @@ class Job(models.Model):
     traceback = models.TextField(_("traceback"), null=True, blank=True)
     last_started_at = InstantField(null=True, blank=True)
     last_ended_at = InstantField(null=True, blank=True)
+
+    progress: str | None = None  # no column: what `objects` finds in the table of that name
+
+    objects = Jobs()
 
     class Meta:
         verbose_name = _("job")

@@ -63,7 +63,7 @@ class Run:
             ConflictError: the job is no longer this run's; nothing was kept.
         """
         steps.check_callable(fn)
-        once = steps.Step(self._control, steps.check_name(name), of, atomic)
+        once = steps.step(self._control, name, of, atomic)
         return once.arun(fn) if self._control.is_async else once.run(fn)
 
     def set_progress(self, progress: Any) -> None:

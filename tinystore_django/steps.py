@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.db import transaction
 
 from .control import Control
 from .databases import database
 from .errors import CorruptError, InvalidError, LimitError, quoted
 from .lifecycle import stepping
-from .values import check_text, json_text, read_json
+from .values import Codec, check_text, codec_of, json_text
 
 LONGEST_NAME = 256  # bytes
 LONGEST_ANSWER = 1024 * 1024
@@ -28,72 +28,116 @@ class Step:
 
     control: Control
     name: str
-    of: Any
+    codec: Codec[Any]
     atomic: bool
 
     def run(self, fn: Callable[[], Any]) -> Any:
         """The kept answer, or fn's, kept now."""
-        kept = self._kept()
-        if kept is not None:
-            return read_json(kept, self.of)
-        with transaction.atomic(using=self.control.alias) if self.atomic else nullcontext():
-            text = self._keep(fn())
-        return self._remember(text)
+        with self._alone():
+            kept = self._kept()
+            if kept is not None:
+                return self._read(kept)
+            with transaction.atomic(using=self.control.alias) if self.atomic else nullcontext():
+                text = self._keep(fn())
+            return self._remember(text)
 
     async def arun(self, fn: Callable[[], Any]) -> Any:
         """The same in an async handler, whose database calls go through Django's thread for sync code."""
         if self.atomic:
-            if inspect.iscoroutinefunction(fn):
-                raise InvalidError(
-                    f"step {self.name!r}: Django's transactions are not async, atomic=True needs a sync fn"
-                )
             return await sync_to_async(self.run)(fn)
-        kept = await sync_to_async(self._kept)()
-        if kept is not None:
-            return read_json(kept, self.of)
-        answer = await fn() if inspect.iscoroutinefunction(fn) else await sync_to_async(fn)()
-        return await sync_to_async(self._keep_and_remember)(answer)
+        with self._alone():
+            kept = await sync_to_async(self._kept)()
+            if kept is not None:
+                return self._read(kept)
+            answer = await _called(fn)
+            return await sync_to_async(self._keep_and_remember)(answer)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        mine = object()
+        if self.control.doing.setdefault(self.name, mine) is not mine:
+            raise InvalidError(f"step {self.name!r} is at work already: give each step of the job a name of its own")
+        try:
+            yield
+        finally:
+            del self.control.doing[self.name]
 
     def _kept(self) -> str | None:
         control = self.control
         control.check_going()
+        if database(control.alias).in_transaction() and control.kept_steps:
+            return self._ask().get(self.name)  # not to be remembered: the handler may yet roll it back
         if control.kept is None:
-            # A job's first run finds none before it kept one, and need not ask.
-            asks = control.held.run > 1 or control.kept_steps
-            control.kept = stepping.kept(control.alias, control.held.id) if asks else {}
+            control.kept = self._ask()
         return control.kept.get(self.name)
 
+    def _ask(self) -> dict[str, str]:
+        held = self.control.held
+        # A job's first run finds none before it kept one, and need not ask.
+        asks = held.run > 1 or self.control.kept_steps
+        return stepping.kept(self.control.alias, held.id) if asks else {}
+
     def _keep(self, answer: Any) -> str:
+        text = self._text(answer)
+        # First this, then the look whether its handler has ended: whoever settles the run looks the other way round.
+        self.control.kept_steps = True
+        self.control.check_not_over()
+        stepping.keep(self.control.alias, self.control.held.fence, self.name, text)
+        return text
+
+    def _text(self, answer: Any) -> str:
+        """The answer as it is kept. Raises unless it can be, and reads back."""
+        if inspect.isawaitable(answer):
+            self._refuse_awaitable(answer)
         what = f"the answer of step {self.name!r}"
         text = json_text(answer, what, LONGEST_ANSWER)
         try:
-            read_json(text, self.of)
+            self.codec.read(text)
         except CorruptError as error:
-            raise InvalidError(f"{what} does not read as {self.of!r}: {error}") from error
-        stepping.keep(self.control.alias, self.control.held.fence, self.name, text)
-        self.control.kept_steps = True
+            raise InvalidError(f"{what} does not read as {self.codec.of!r}: {error}") from error
         return text
+
+    def _refuse_awaitable(self, answer: object) -> None:
+        if inspect.iscoroutine(answer):
+            answer.close()  # or Python would warn that nobody awaited it
+        if self.control.is_async:
+            raise InvalidError(f"step {self.name!r}: Django's transactions are not async, atomic=True needs a sync fn")
+        raise InvalidError(f"step {self.name!r}: nobody awaits its fn in a sync handler: give a sync one")
 
     def _keep_and_remember(self, answer: Any) -> Any:
         return self._remember(self._keep(answer))
 
     def _remember(self, text: str) -> Any:
         if database(self.control.alias).in_transaction():
-            self.control.kept = None  # the handler may yet roll it back: the next step asks again
+            self.control.kept = None  # the next step outside the transaction asks again
         elif self.control.kept is not None:
             self.control.kept[self.name] = text
-        return read_json(text, self.of)
+        return self._read(text)
+
+    def _read(self, text: str) -> Any:
+        try:
+            return self.codec.read(text)
+        except CorruptError as error:
+            what = f"the kept answer of step {self.name!r}"
+            raise CorruptError(f"{what} no longer reads as {self.codec.of!r}: {error}") from error
+
+
+async def _called(fn: Callable[[], Any]) -> Any:
+    """What fn gives, sync or async, or a sync one that gives a coroutine, as a lambda around a call does."""
+    is_async = iscoroutinefunction(fn) or iscoroutinefunction(type(fn).__call__)
+    answer = fn() if is_async else await sync_to_async(fn)()
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def step(control: Control, name: str, of: Any, atomic: bool) -> Step:
+    """A step, once it is sure that it can be kept. Raises InvalidError for a name or a type that cannot be."""
+    return Step(control, check_text(name, "step name", LONGEST_NAME), codec_of(of), atomic)
 
 
 def check_callable(fn: object) -> None:
     """Raises InvalidError unless a step's fn can be called."""
     if not callable(fn):
         raise InvalidError(f"step function {quoted(fn)}: give a function without arguments, such as a lambda")
-
-
-def check_name(name: str) -> str:
-    """Returns a step's name. Raises InvalidError unless it is a text of 1 to 256 bytes that can be kept."""
-    return check_text(name, "step name", LONGEST_NAME)
 
 
 def report(control: Control, progress: Any) -> None:

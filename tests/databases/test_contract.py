@@ -224,7 +224,6 @@ def test_a_job_with_one_run_more_to_come_is_not_removed_unless_cancelled(store: 
 def test_a_settle_writes_its_row_and_clears_the_run(store: Database) -> None:
     store.insert(new("x", at=T, group="g"))
     (held,) = take(store)
-    models.Job.objects.update(progress="1")
     written = {
         "state": State.FAILED, "attempt": 4, "group": "h", "released": True, "error": "é\n🐍", "traceback": "trace",
     }  # fmt: skip
@@ -234,7 +233,7 @@ def test_a_settle_writes_its_row_and_clears_the_run(store: Database) -> None:
     row = the_row()
     assert {name: row[name] for name in written} == written
     assert {name: us(row[name]) for name in times} == times
-    assert [row[name] for name in ("lease", "started_at", "progress", "next_at", "next_group")] == [None] * 5
+    assert [row[name] for name in ("lease", "started_at", "next_at", "next_group")] == [None] * 4
     assert (row["run"], row["key"], row["value"]) == (1, "x", "1")
 
 

@@ -32,7 +32,7 @@ class Plan:
     def __init__(self, sql: str, plan: dict[str, Any]) -> None:
         self.sql = sql
         self.pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
-        nodes = list(walk(plan))
+        nodes = [node for node in walk(plan) if node["Actual Loops"]]  # not what is planned and never needed
         self.indexes = {node["Index Name"] for node in nodes if "Index Name" in node}
         self.scanned = {
             node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan" and "Relation Name" in node

@@ -10,6 +10,7 @@ from django.db import transaction
 
 from tests.byhand import NOON, Hand, after, row, us
 from tinystore_django import CorruptError, Job, LastRun, Queue, Store, models
+from tinystore_django.lifecycle import stepping
 from tinystore_django.lifecycle.aftermath import LOST
 from tinystore_django.testing import Clock
 
@@ -58,7 +59,7 @@ def test_a_running_job_counts_this_attempt_and_shows_when_it_was_due(
 def test_the_progress_of_a_running_job_is_shown_and_gone_when_its_run_ends(emails: Queue[Any], hand: Hand) -> None:
     emails.add("a", id="x")
     held = hand.take_one(emails)
-    models.Job.objects.update(progress='{"done": 1}')
+    stepping.report("default", held.fence, '{"done": 1}')
     during = get(emails).progress
     hand.end(held, "retry", "no luck", delay=0)
 

@@ -7,11 +7,11 @@ import time
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import Error, connections, transaction
 
 from tinystore_django import Store, models
 from tinystore_django.control import Control
-from tinystore_django.lifecycle import leasing
+from tinystore_django.lifecycle import leasing, stepping
 from tinystore_django.lifecycle.claiming import claim
 from tinystore_django.worker.hold import Hold
 
@@ -53,22 +53,52 @@ def test_threads_that_take_it_at_once_share_one_lease(hold: Hold, monkeypatch: p
 
 
 @pytest.mark.postgresql
-def test_progress_of_a_row_that_a_transaction_holds_is_written_once_it_is_free(shop: Store, hold: Hold) -> None:
+def test_progress_is_written_while_somebodys_transaction_holds_the_jobs_row(shop: Store, hold: Hold) -> None:
     shop.queue("emails").add("a", id="x")
     (held,) = claim("default", hold.take(), {"emails": 1}).held
-    control = Control("default", held, progress="1")
-    hold.runs[held.fence] = control
+    hold.runs[held.fence] = Control("default", held, progress="1")
 
     with transaction.atomic():
         models.Job.objects.select_for_update().get(key="x")
-        (thread,) = in_threads(1, hold.write_progress)
-        waited, kept = thread.is_alive(), control.progress
-    thread.join()
-    hold.write_progress()
+        in_threads(1, hold.write_progress)
+        shown = models.Job.objects.get().progress
 
-    assert not waited  # the lease would wait with it
-    assert (kept, control.progress) == ("1", None)
-    assert models.Job.objects.get().progress == "1"
+    assert shown == "1"
+
+
+def test_progress_is_written_once_and_again_when_it_changed(
+    shop: Store, hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.queue("emails").add("a")
+    (held,) = claim("default", hold.take(), {"emails": 1}).held
+    control = hold.runs[held.fence] = Control("default", held)
+    before = (hold.has_progress(), hold.write_progress(), hold.reported)
+    control.progress = "1"
+    broken = [Error("the server is away")]
+    real = stepping.report
+    monkeypatch.setattr(stepping, "report", lambda *about: _raise(broken.pop()) if broken else real(*about))
+
+    with pytest.raises(Error):
+        hold.write_progress()
+    after_error = hold.has_progress()  # it is still to be written
+    after = (hold.write_progress(), hold.has_progress(), hold.write_progress(), hold.reported)
+
+    assert before == (False, False, False)
+    assert after_error
+    assert after == (True, False, False, True)
+
+
+def test_progress_that_nobody_can_see_any_more_is_not_written(shop: Store, hold: Hold) -> None:
+    shop.queue("emails").add("a")
+    (held,) = claim("default", hold.take(), {"emails": 1}).held
+    hold.runs[held.fence] = Control("default", held, progress="1", over=True)
+
+    assert (hold.has_progress(), hold.write_progress()) == (False, False)
+    assert not models.Progress.objects.exists()
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def test_a_lease_lapses_unless_it_is_renewed(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
+from django.db import Error
 
 from tests.byhand import NOON, Hand
 from tests.programs import wait_for
@@ -75,3 +77,18 @@ def test_the_lease_is_renewed_between_two_batches_that_are_cleared(
             thread.stop()
 
     assert done[:6] == ["renew", "clear"] * 3
+
+
+def test_a_report_that_fails_again_and_again_does_not_put_off_the_renewal(
+    emails: Queue[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold, thread = tended(emails)
+    thread._patience._pauses.next = 30.0
+    monkeypatch.setattr(hold, "write_progress", _fail)
+    thread._renews_at = time.monotonic() + 1.0
+
+    assert thread._tend() <= 1.0
+
+
+def _fail() -> bool:
+    raise Error("the database is locked")

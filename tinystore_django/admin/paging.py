@@ -35,4 +35,4 @@ class JobList(ChangeList):
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> QuerySet[Job]:
         rows: QuerySet[Job] = super().get_queryset(request, exclude_parameters)
-        return rows.defer("value", "traceback", "progress")
+        return rows.defer("value", "traceback")

@@ -34,7 +34,18 @@ class Database(ABC):
         on conflict do nothing returning id
     """
 
-    # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do.
+    # It takes no lock on the job's row and does not write it. So a report can cross its run's settle and be left
+    # behind, or cross the next run's first report: it is never shown, since its run is not the row's any more.
+    REPORT = """
+        insert into tinystore_django_progress (job, run, progress)
+        select id, run, %(progress)s from tinystore_django_job
+        where id = %(id)s and run = %(run)s and lease = %(lease)s and not cancelled
+        on conflict (job) do update set run = excluded.run, progress = excluded.progress
+        where tinystore_django_progress.run <= excluded.run
+    """
+
+    # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do. A job's run is
+    # looked up for each report: of a `not exists` PostgreSQL may make a join that scans all jobs.
     RENEW = """
         update tinystore_django_lease set expires_at = {now} + %(span)s where id = %(lease)s
         returning {now},
@@ -42,6 +53,8 @@ class Database(ABC):
           exists (select 1 from tinystore_django_job job where state = 1
             and not exists (select 1 from tinystore_django_lease held where held.id = job.lease)),
           exists (select 1 from tinystore_django_job where kept_until <= {now})
+            or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
+              select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
     """
 
     LIMITS: ClassVar[type[Limits]]
@@ -83,6 +96,11 @@ class Database(ABC):
         """Makes a lease last `span` from now; None if it is no longer there."""
         renewed = self.run(self.RENEW, {"lease": lease, "span": span})
         return Renewal(*renewed[0][:2], *map(bool, renewed[0][2:])) if renewed else None
+
+    def report(self, fence: Fence, progress: str) -> None:
+        """Writes how far a run is, while the run is still the job's own."""
+        job, run, lease = fence
+        self.run(self.REPORT, {"id": job, "run": run, "lease": lease, "progress": progress})
 
     @abstractmethod
     def now(self) -> int:

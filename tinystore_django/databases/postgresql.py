@@ -103,7 +103,7 @@ class PostgreSQL(Database):
           kept_until = settled.kept_until,
           last_started_at = coalesce(settled.last_started_at, job.last_started_at),
           last_ended_at = coalesce(settled.last_ended_at, job.last_ended_at),
-          lease = null, started_at = null, progress = null, next_at = null, next_group = null
+          lease = null, started_at = null, next_at = null, next_group = null
         from settled where job.id = settled.job_id returning settled.id, settled.run, settled.lease
     """
 

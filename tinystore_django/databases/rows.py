@@ -143,4 +143,4 @@ class Renewal:
     now: int
     next_expiry: int | None  # of the other workers' leases
     orphans: bool  # running jobs whose lease is gone
-    clearable: bool  # rows past their keep
+    clearable: bool  # rows past their keep, or progress left behind by runs that ended

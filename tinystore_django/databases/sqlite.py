@@ -74,7 +74,7 @@ class SQLite(Database):
           released = %(released)s, ended_at = %(ended_at)s, until = %(until)s, kept_until = %(kept_until)s,
           last_started_at = coalesce(%(last_started_at)s, last_started_at),
           last_ended_at = coalesce(%(last_ended_at)s, last_ended_at),
-          lease = null, started_at = null, progress = null, next_at = null, next_group = null
+          lease = null, started_at = null, next_at = null, next_group = null
         where id = %(id)s and run = %(run)s and lease = %(lease)s
           and next_at is %(seen_next)s and repeat is %(seen_repeat)s and not cancelled
         returning id

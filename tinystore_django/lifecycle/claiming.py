@@ -50,7 +50,7 @@ def _plain_turn(
 ) -> tuple[Settling, list[Claimed]]:
     if not (finished or wanted):
         return Settling({}, ()), []
-    if wanted and all(one.plain and not one.may_have_steps for one in finished):
+    if wanted and all(one.plain and not one.may_have_more for one in finished):
         return _one_trip(alias, lease, finished, wanted, totals)
     with database(alias).worker_transaction():
         return settle(alias, finished), [database(alias).claim(lease, wanted, totals=totals)] if wanted else []

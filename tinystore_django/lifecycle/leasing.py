@@ -46,7 +46,7 @@ def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> dict[
     lost = _lost(alias)
     with store.transaction():
         outcomes = settle(
-            alias, [Finished(held, Ending("lost", LOST), options_of(held.queue)) for held in lost]
+            alias, [Finished(held, Ending("lost", LOST), options_of(held.queue), True, True) for held in lost]
         ).outcomes
     asides.ended(alias, lost)
     return {held: outcomes[held.fence] for held in lost if held.fence in outcomes}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ..databases import database
 from ..databases.rows import Fence, Held, Seen, Settled
-from ..models import Job, Step
+from ..models import Job, Progress, Step
 from ..options import QueueOptions
 from ..timing import clock
 from .aftermath import Ending, aftermath
@@ -24,6 +24,7 @@ class Finished:
     ending: Ending
     options: QueueOptions | None
     kept_steps: bool = False
+    reported: bool = False
     seen: Seen | None = None
 
     @property
@@ -37,6 +38,11 @@ class Finished:
     def may_have_steps(self) -> bool:
         """Whether steps of its job may be kept. A first run that kept none has none."""
         return self.held.run > 1 or self.kept_steps
+
+    @property
+    def may_have_more(self) -> bool:
+        """Whether other rows than its job's may have to go."""
+        return self.may_have_steps or self.reported
 
     def aftermath(self, now: int) -> Settled | None:
         return aftermath(self.held, self.ending, self.options, self.seen or Seen(repeat=self.held.repeat), now)
@@ -63,7 +69,7 @@ def settle(alias: str, finished: Sequence[Finished]) -> Settling:
         outcomes.update(
             {one.held.fence: _outcome(one, rows[one.held.fence]) for one in left if one.held.fence in written}
         )
-        _drop_steps(alias, (one for one in left if one.held.fence in written), rows)
+        _drop_more(alias, [one for one in left if one.held.fence in written], rows)
         left = _look_again(alias, [one for one in left if one.held.fence not in written])
     return Settling(outcomes, left)
 
@@ -111,12 +117,13 @@ def _is_run(row: Job, held: Held) -> bool:
 def _with_seen(one: Finished, row: Job) -> Finished:
     next_at = None if row.next_at is None else clock.from_datetime(row.next_at)
     seen = Seen(next_at, row.next_group, row.repeat, row.cancelled)
-    return Finished(one.held, one.ending, one.options, one.kept_steps, seen)
+    return replace(one, seen=seen)
 
 
-def _drop_steps(alias: str, finished: Iterable[Finished], rows: Mapping[Fence, Settled | None]) -> None:
-    """Drops the steps of jobs that ended or start afresh."""
+def _drop_more(alias: str, finished: Sequence[Finished], rows: Mapping[Fence, Settled | None]) -> None:
+    """Drops the steps of jobs that ended or start afresh, and the progress of every run."""
     runs = [one.held.fence for one in finished if one.may_have_steps]
-    ended = [fence[0] for fence in runs if (row := rows[fence]) is None or row.drops_steps]
-    if ended:
+    if ended := [fence[0] for fence in runs if (row := rows[fence]) is None or row.drops_steps]:
         Step.objects.using(alias).filter(job__in=ended).delete()
+    if reported := [one.held.id for one in finished if one.reported]:
+        Progress.objects.using(alias).filter(job__in=reported).delete()

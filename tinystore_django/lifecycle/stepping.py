@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
-
 from ..databases import database
 from ..databases.rows import Fence
-from ..errors import ConflictError
+from ..errors import ConflictError, RunStopped
 from ..models import Job, Step
-from .locking import State, known
+from .locking import known
 
 
 def kept(alias: str, job: int) -> dict[str, str]:
@@ -22,27 +20,23 @@ def keep(alias: str, fence: Fence, name: str, answer: str) -> None:
 
     Raises:
         ConflictError: the run is no longer the job's own.
+        RunStopped: the job was cancelled.
     """
+    job, run, lease = fence
+    # No word of the state: PostgreSQL would walk the index of running jobs, which is full of dead entries under load.
+    ours = Job.objects.using(alias).filter(pk=job, run=run, lease=lease)
     with database(alias).transaction():
         # Locked, so that nobody takes the job back between this look and the commit. Its key stays free for the
         # changes that a caller may make meanwhile.
-        ours = _run(alias, fence).select_for_update(no_key=True).values("pk").first()
-        if ours is None:
+        cancelled = ours.select_for_update(no_key=True).values_list("cancelled", flat=True).first()
+        if cancelled is None:
             raise ConflictError("the run is no longer its job's own: its step was not kept")
-        Step.objects.using(alias).create(job=fence[0], name=name, answer=answer)
+        if cancelled:
+            raise RunStopped("the job was cancelled")
+        Step.objects.using(alias).create(job=job, name=name, answer=answer)
 
 
-def report(alias: str, fence: Fence, progress: str) -> bool:
-    """Writes how far a run is, if it is still the job's own. False where somebody's open transaction holds its row:
-    to wait for that would keep the worker from renewing its lease."""
-    run = _run(alias, fence)
-    with database(alias).transaction():
-        if run.select_for_update(no_key=True, skip_locked=True).values("pk").first() is not None:
-            run.update(progress=progress)
-            return True
-    return not run.exists()
-
-
-def _run(alias: str, fence: Fence) -> QuerySet[Job]:
-    job, run, lease = fence
-    return Job.objects.using(alias).filter(pk=job, run=run, lease=lease, state=State.RUNNING, cancelled=False)
+def report(alias: str, fence: Fence, progress: str) -> None:
+    """Writes how far a run is, if it is still the job's own. It waits for nobody who holds the job's row: a lease
+    would not be renewed meanwhile."""
+    database(alias).report(fence, progress)

@@ -109,7 +109,6 @@ class Migration(migrations.Migration):
                 ("run", models.IntegerField(db_default=0, default=0)),
                 ("lease", models.BigIntegerField(blank=True, null=True, verbose_name="lease")),
                 ("started_at", tinystore_django.fields.InstantField(blank=True, null=True, verbose_name="started")),
-                ("progress", models.TextField(blank=True, null=True, verbose_name="progress")),
                 ("next_at", tinystore_django.fields.InstantField(blank=True, null=True)),
                 ("next_group", tinystore_django.fields.ByteTextField(blank=True, null=True)),
                 ("cancelled", models.BooleanField(db_default=False, default=False, verbose_name="cancelled")),

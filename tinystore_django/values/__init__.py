@@ -4,7 +4,7 @@ Python's types go through msgspec. What it would change on the way (NaN, a subcl
 says nothing) is refused when the value is written, so that a handler gets what its program added.
 """
 
-from .answers import json_text, read_json
+from .answers import codec_of, json_text, read_json
 from .codec import LONGEST_VALUE, Codec
 from .text import check_text, clean, cut, error_text, first_line, is_text, plain
 
@@ -13,6 +13,7 @@ __all__ = [
     "Codec",
     "check_text",
     "clean",
+    "codec_of",
     "cut",
     "error_text",
     "first_line",

@@ -44,7 +44,12 @@ def _check(value: object, data: bytes, what: str) -> None:
 
 def read_json(text: str, of: Any = Any) -> Any:
     """Returns what a JSON text says, as `of`. Raises CorruptError if it does not read as that."""
-    return (_codec if isinstance(of, Hashable) else Codec)(of).read(text)
+    return codec_of(of).read(text)
+
+
+def codec_of(of: Any) -> Codec[Any]:
+    """Returns the codec of a type. Raises InvalidError unless JSON can keep values of that type."""
+    return (_codec if isinstance(of, Hashable) else Codec)(of)
 
 
 @lru_cache(maxsize=256)

@@ -64,7 +64,8 @@ class Task:
         return raised(error, self.control, self.timeout)
 
     def finished(self, ending: Ending) -> Finished:
-        return Finished(self.held, ending, self.declaration.options, self.control.kept_steps)
+        control = self.control
+        return Finished(self.held, ending, self.declaration.options, control.kept_steps, control.progress is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,4 +181,5 @@ def _current(run: Control) -> Iterator[None]:
     try:
         yield
     finally:
+        run.over = True
         current.reset(token)

@@ -39,6 +39,7 @@ class Hold:
         self._taking = threading.Lock()
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
+        self.reported = False  # whether any of its runs showed progress
 
     def take(self) -> int:
         """The lease, opened at the first call."""
@@ -90,17 +91,17 @@ class Hold:
 
     def has_progress(self) -> bool:
         """Whether a run has reported progress that is not written yet."""
-        return any(control.progress is not None for control in tuple(self.runs.values()))
+        return any(control.has_news for control in tuple(self.runs.values()))
 
     def write_progress(self) -> bool:
         """Writes what the runs last reported; whether there was any."""
-        reported = [control for control in tuple(self.runs.values()) if control.progress is not None]
+        reported = [control for control in tuple(self.runs.values()) if control.has_news]
         for control in reported:
-            progress, control.progress = control.progress, None
-            if progress is None or stepping.report(self.alias, control.held.fence, progress):
-                continue
-            if control.progress is None:  # nothing newer: it is written once its row is free
-                control.progress = progress
+            progress = control.progress
+            assert progress is not None
+            stepping.report(self.alias, control.held.fence, progress)
+            control.shown = progress
+        self.reported = self.reported or bool(reported)
         return bool(reported)
 
     def return_unknown(self) -> None:
@@ -124,7 +125,7 @@ class Hold:
     def _give_back(self, jobs: list[Held]) -> None:
         if not jobs:
             return
-        back = [Finished(held, Ending("given back"), self.options_of(held.queue)) for held in jobs]
+        back = [Finished(held, Ending("given back"), self.options_of(held.queue), True, True) for held in jobs]
         with database(self.alias).transaction():
             outcomes = settle(self.alias, back).outcomes
         asides.ended(self.alias, jobs)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from asgiref.sync import sync_to_async
 from django.db import Error, transaction
 
 from .. import conf
@@ -54,11 +56,12 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     hold.take()
     for held, outcome in hold.sweep().items():
         announcing.settled(held, outcome, LOST)
-    upkeep = Upkeep(hold, Patience(hold.alias), lambda lost: None)
+    patience = Patience(hold.alias)
+    upkeep = Upkeep(hold, patience, lambda lost: None)
     hold.on_progress = upkeep.report
     if database(hold.alias).in_transaction():
         # Nobody else sees the lease, and no other connection could renew it, nor write progress.
-        hold.on_progress = hold.write_progress
+        hold.on_progress = AtOnce(hold, patience).write
     else:
         upkeep.start()
     try:
@@ -66,6 +69,38 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     finally:
         upkeep.stop()
         hold.return_all()
+
+
+class AtOnce:
+    """Writes progress on the caller's own connection, inside whose transaction nobody else could."""
+
+    def __init__(self, hold: Hold, patience: Patience) -> None:
+        self._hold = hold
+        self._patience = patience
+        self._writing: set[asyncio.Future[None]] = set()  # a loop holds them only weakly
+
+    def write(self) -> None:
+        if not _in_event_loop():
+            self._write()
+            return
+        # An async handler: its queries go through the calling thread, as soon as it waits for something.
+        writing = asyncio.ensure_future(sync_to_async(self._write)())
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+
+    def _write(self) -> None:
+        try:
+            self._hold.write_progress()
+        except Error as error:  # it costs the handler nothing: a transaction it has broken, it finds out by itself
+            self._patience.lost(error)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _run_one(hold: Hold, declaration: Declaration) -> int:

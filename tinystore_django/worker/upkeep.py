@@ -6,9 +6,12 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+
+from django.db import Error
 
 from ..databases.rows import Held
-from ..lifecycle.clearing import BATCH, clear
+from ..lifecycle.clearing import BATCH, clear, clear_progress
 from .connections import close_all
 from .hold import Hold, drop, let_go, refresh
 from .patience import Patience
@@ -50,8 +53,14 @@ class Upkeep(threading.Thread):
             while not self._stopping:
                 self._wake.wait(self._tend())
                 self._wake.clear()
+            self._leave()
         finally:
             close_all()
+
+    def _leave(self) -> None:
+        if self._hold.reported:
+            with suppress(Error):  # the next worker's upkeep does it
+                clear_progress(self._hold.alias)
 
     def _tend(self) -> float:
         """Does what is due, and says for how many seconds nothing is."""
@@ -67,7 +76,10 @@ class Upkeep(threading.Thread):
             self._patience.well()
         except Exception as error:  # a lease that nobody renews would cost every run
             drop(self._hold.alias)
-            return min(self._patience.lost(error), self._every)
+            pause = min(self._patience.lost(error), self._every)
+            # What failed may have been a report alone: no pause outlasts the time to renew.
+            before_renewal = self._renews_at - time.monotonic()
+            return min(pause, before_renewal) if before_renewal > 0 else pause
         at = min(self._renews_at, self._reports_at if self._hold.has_progress() else math.inf)
         return min(LOOK, max(0.0, at - time.monotonic()))
 
