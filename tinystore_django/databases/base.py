@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -13,10 +14,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import BaseExpression, Func
 
 from ..timing import clock
+from ..timing.durations import UNITS
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
+from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled, Sum
 
 Rows = list[tuple[Any, ...]]
+MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
 
 
 class Database(ABC):
@@ -33,15 +36,32 @@ class Database(ABC):
         on conflict do nothing returning id
     """
 
+    # That a queue is not paused. It is asked in the statement that claims, so that no worker has to hear of a pause.
+    PLAYING = """not exists (select 1 from tinystore_django_queue paused
+              where paused.name = {queue} and paused.paused_at is not null)"""
+
     # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do.
     RENEW = """
-        update tinystore_django_lease set expires_at = {now} + %(span)s where id = %(lease)s
+        update tinystore_django_lease set renewed_at = {now}, expires_at = {now} + %(span)s where id = %(lease)s
         returning {now},
           (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
           exists (select 1 from tinystore_django_job job where state = 1
             and not exists (select 1 from tinystore_django_lease held where held.id = job.lease)),
           exists (select 1 from tinystore_django_job where kept_until <= {now})
+            or exists (select 1 from tinystore_django_minute where minute <= {now} - %(day)s)
     """
+
+    # The ORM's bulk_create can replace what is there, and not add to it. In order: two workers must not wait for each
+    # other. SQLite needs a `where` to tell the conflict's ON from a join's.
+    ADD_UP = """
+        insert into tinystore_django_minute as kept (queue, minute, started, failed, longest_wait)
+        select queue, {now} - {now} %% 60000000, started, failed, longest_wait from {sums} where true order by queue
+        on conflict (queue, minute) do update
+        set started = kept.started + excluded.started, failed = kept.failed + excluded.failed,
+          longest_wait = case when excluded.longest_wait > kept.longest_wait then excluded.longest_wait
+            else kept.longest_wait end
+    """
+    SUMS: ClassVar[str]
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -62,8 +82,13 @@ class Database(ABC):
 
     def renew(self, lease: int, span: int) -> Renewal | None:
         """Makes a lease last `span` from now; None if it is no longer there."""
-        renewed = self.run(self.RENEW, {"lease": lease, "span": span})
+        renewed = self.run(self.RENEW, {"lease": lease, "span": span, "day": MINUTES_KEPT})
         return Renewal(*renewed[0][:2], *map(bool, renewed[0][2:])) if renewed else None
+
+    def add_up(self, sums: Sequence[Sum]) -> None:
+        """Adds a worker's sums to the rows of the present minute."""
+        rows = json.dumps([asdict(one) for one in sums])
+        self.run(self.ADD_UP.replace("{sums}", self.SUMS), {"sums": rows})
 
     @abstractmethod
     def now(self) -> int:
@@ -146,8 +171,8 @@ class Database(ABC):
 
 
 def held(lease: int, rows: Iterable[tuple[Any, ...]]) -> list[Held]:
-    """The claimed rows (id, run, queue, key, value, due, attempt, group, repeat, started_at) as values."""
-    return [Held(row[0], row[1], lease, *row[2:]) for row in rows]
+    """The claimed rows (id, run, queue, key, value, due, attempt, group, repeat, started_at, at) as values."""
+    return [Held(row[0], row[1], lease, *(*row[2:-1], row[-2] - row[-1])) for row in rows]
 
 
 def parameters(row: Settled) -> dict[str, Any]:

@@ -53,13 +53,15 @@ class PostgreSQL(Database):
             select head.id from unnest(%(queues)s::text[], %(free)s::int[]) wanted(queue, free)
             cross join lateral (
               select id from tinystore_django_job where queue = wanted.queue and state = 0 and at <= {{now}}
-              order by at, id limit wanted.free for update skip locked) head))
+              order by at, id limit wanted.free for update skip locked) head
+            where {Database.PLAYING.format(queue="wanted.queue")}))
           returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
         select {{now}}, (
             select min(head.at) from unnest(%(queues)s::text[]) known(queue)
             cross join lateral (
               select at from tinystore_django_job where queue = known.queue and state = 0 and at > {{now}}
-              order by at limit 1) head),
+              order by at limit 1) head
+            where {Database.PLAYING.format(queue="known.queue")}),
           array(select array[id, run, lease] from removed), claimed.*
         from (select 1) always left join claimed on true
     """
@@ -117,6 +119,8 @@ class PostgreSQL(Database):
         returning id
     """
 
+    SUMS = "json_to_recordset(%(sums)s::json) sums(queue text, started bigint, failed bigint, longest_wait bigint)"
+
     TELL = "select pg_notify(%(channel)s, %(queue)s)"
 
     def now(self) -> int:
@@ -172,7 +176,7 @@ class PostgreSQL(Database):
         rows = self.run(self.CLAIM, parameters | _fences(ended))
         now, next_due, removed, *_ = rows[0]
         taken = sorted((row[3:] for row in rows if row[3] is not None), key=lambda row: (row[-1], row[0]))
-        return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due, _as_fences(removed))
+        return Claimed(now, held(lease, taken), next_due, _as_fences(removed))
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
         return _as_fences(self.run(self.REMOVE, _fences(runs)))

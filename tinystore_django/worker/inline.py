@@ -53,6 +53,7 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     hold = Hold(declarations, conf.lease())
     hold.take()
     for held, outcome in hold.sweep().items():
+        hold.tally.ended(held, outcome)
         announcing.settled(held, outcome, LOST)
     upkeep = Upkeep(hold, Patience(hold.alias), lambda lost: None)
     hold.on_progress = upkeep.report
@@ -75,6 +76,7 @@ def _run_one(hold: Hold, declaration: Declaration) -> int:
 
 
 def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
+    hold.tally.started(held)
     task = new_task(held, declaration)
     hold.runs[held.fence] = task.control
     task.control.on_progress = hold.on_progress
@@ -85,6 +87,7 @@ def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
         del hold.runs[held.fence]
     if outcome is None:
         return 0
+    hold.tally.ended(held, outcome)
     announcing.settled(held, outcome, ended.ending.error)
     return 1
 
