@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -113,6 +113,10 @@ class Database(ABC):
     @abstractmethod
     def worker_transaction(self) -> AbstractContextManager[Any]:
         """The same for a worker's round, on a connection of its own, READ COMMITTED whatever the project's are."""
+
+    def quick_reads(self) -> AbstractContextManager[Any]:
+        """A block of statements that read little of much, and are not worth a long preparation."""
+        return nullcontext()
 
     @abstractmethod
     def claim(self, lease: int, wanted: Mapping[str, int], ended: Sequence[Fence] = ()) -> Claimed:
