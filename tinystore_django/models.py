@@ -78,7 +78,7 @@ class Job(models.Model):
                 name="tinystore_job_ready_group",
             ),
             models.Index(
-                fields=["queue", "state", "ended_at", "id"],
+                fields=["queue", "state", "ended_at", "id", "kept_until"],
                 condition=Q(state__in=[2, 3]),
                 name="tinystore_job_ended",
             ),
@@ -87,7 +87,7 @@ class Job(models.Model):
                 fields=["queue", "key"], condition=Q(state=3, key__isnull=False), name="tinystore_job_done_key"
             ),
             models.Index(
-                fields=["queue", "group", "state", "ended_at", "id"],
+                fields=["queue", "group", "state", "ended_at", "id", "kept_until"],
                 condition=Q(state__in=[2, 3], group__isnull=False),
                 name="tinystore_job_ended_group",
             ),

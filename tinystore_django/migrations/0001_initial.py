@@ -150,7 +150,7 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(
                         condition=models.Q(("state__in", [2, 3])),
-                        fields=["queue", "state", "ended_at", "id"],
+                        fields=["queue", "state", "ended_at", "id", "kept_until"],
                         name="tinystore_job_ended",
                     ),
                     models.Index(
@@ -160,7 +160,7 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(
                         condition=models.Q(("group__isnull", False), ("state__in", [2, 3])),
-                        fields=["queue", "group", "state", "ended_at", "id"],
+                        fields=["queue", "group", "state", "ended_at", "id", "kept_until"],
                         name="tinystore_job_ended_group",
                     ),
                     models.Index(
