@@ -56,7 +56,7 @@ class OperatingAdmin(JobModelAdmin):
     @admin.action(description=gettext_lazy("Move the time…"), permissions=["move"])
     def move_time(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         """Asks for a time, and makes jobs that have not started due then."""
-        form = MoveForm(request.POST if "time" in request.POST else None, queryset.db)
+        form = _move_form(request, queryset.db)
         if not form.is_valid():
             return self._ask_time(request, form, _chosen(request))
         self._operate(request, MOVE, queryset, form.cleaned_data["time"])
@@ -79,7 +79,7 @@ class OperatingAdmin(JobModelAdmin):
             return self._ask(request, "sure.html", job=job, title=gettext_lazy("Cancel this job?"))
         more = []
         if verb is MOVE:
-            form = MoveForm(request.POST, self._rows(request, job).db)
+            form = _move_form(request, self._rows(request, job).db)
             if not form.is_valid():
                 return self._ask_time(request, form, {"verb": [verb.name]}, job=job)
             more = [form.cleaned_data["time"]]
@@ -121,6 +121,11 @@ class OperatingAdmin(JobModelAdmin):
     def _to(self, request: HttpRequest, page: str, *arguments: Any) -> HttpResponse:
         url = reverse(f"admin:tinystore_django_job_{page}", args=arguments, current_app=self.admin_site.name)
         return HttpResponseRedirect(with_query(url, carried(request)))
+
+
+def _move_form(request: HttpRequest, alias: str) -> MoveForm:
+    """Filled in as soon as there is a time to look at: before that, nothing is wrong."""
+    return MoveForm(request.POST if request.POST.get("time") else None, alias)
 
 
 def _chosen(request: HttpRequest) -> dict[str, list[str]]:
