@@ -24,15 +24,49 @@ def arguments(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+# What a project with Django's admin has beside our app.
+ADMIN: dict[str, Any] = {
+    "INSTALLED_APPS": [
+        "django.contrib.admin",
+        "django.contrib.auth",
+        "django.contrib.contenttypes",
+        "django.contrib.messages",
+        "django.contrib.sessions",
+        "django.contrib.staticfiles",
+        "tinystore_django",
+    ],
+    "MIDDLEWARE": [
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.middleware.csrf.CsrfViewMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.messages.middleware.MessageMiddleware",
+    ],
+    "TEMPLATES": [
+        {
+            "BACKEND": "django.template.backends.django.DjangoTemplates",
+            "APP_DIRS": True,
+            "OPTIONS": {
+                "context_processors": [
+                    "django.template.context_processors.request",
+                    "django.contrib.auth.context_processors.auth",
+                    "django.contrib.messages.context_processors.messages",
+                ]
+            },
+        }
+    ],
+    "ROOT_URLCONF": "tests.project.urls",
+    "STATIC_URL": "static/",
+    "ALLOWED_HOSTS": ["*"],
+}
+
+
 @contextmanager
-def project(db: str) -> Iterator[None]:
-    """A project with our app, migrated, in a temporary database with fsync on."""
+def project(db: str, **more: Any) -> Iterator[None]:
+    """A project with our app, migrated, in a temporary database with fsync on; and with more settings."""
     with tempfile.TemporaryDirectory() as folder, _server(db) as server:
         settings.configure(
             DATABASES={"default": _sqlite(folder) if server is None else _postgresql(server)},
-            INSTALLED_APPS=["tinystore_django"],
-            USE_TZ=True,
-            SECRET_KEY="benchmarks",
+            **{"INSTALLED_APPS": ["tinystore_django"], "USE_TZ": True, "SECRET_KEY": "benchmarks", **more},
         )
         django.setup()
         call_command("migrate", verbosity=0)

@@ -26,12 +26,14 @@ def test_a_good_installation_is_told_nothing() -> None:
 
 
 def test_each_setting_that_cannot_be_is_an_error() -> None:
-    with override_settings(TINYSTORE={"LEASE": "soon", "POLL": 5, "GRACE": "x", "NOTIFY": "no", "LESE": "1s"}):
+    with override_settings(
+        TINYSTORE={"LEASE": "soon", "POLL": 5, "GRACE": "x", "NOTIFY": "no", "LESE": "1s", "REDACT": "no.such"}
+    ):
         messages = told(check_settings())
 
     assert {id for id, _ in messages} == {"tinystore.E001"}
-    assert len(messages) == 5
-    assert messages[0][1] == "TINYSTORE ['LESE']: the settings are LEASE, POLL, GRACE, NOTIFY"
+    assert len(messages) == 6
+    assert messages[0][1] == "TINYSTORE ['LESE']: the settings are LEASE, POLL, GRACE, NOTIFY, REDACT"
 
 
 def test_settings_that_are_no_dictionary_are_one_error() -> None:

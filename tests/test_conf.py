@@ -14,6 +14,7 @@ S = 1_000_000
 
 def test_every_setting_has_a_default() -> None:
     assert (conf.lease(), conf.poll(), conf.grace(), conf.notify()) == (30 * S, S, 30 * S, True)
+    assert conf.redact() is None
 
 
 def test_a_project_sets_what_it_likes_and_is_read_at_each_use() -> None:
@@ -32,6 +33,10 @@ def test_a_project_sets_what_it_likes_and_is_read_at_each_use() -> None:
         (conf.poll, {"POLL": "1 s"}, r"TINYSTORE\['POLL'\] '1 s': write it as"),
         (conf.grace, {"GRACE": "-1s"}, r"TINYSTORE\['GRACE'\] '-1s'"),
         (conf.notify, {"NOTIFY": "no"}, r"TINYSTORE\['NOTIFY'\] 'no': write True or False"),
+        (conf.redact, {"REDACT": "no.such"}, r"TINYSTORE\['REDACT'\] 'no.such': write a function's path, as "),
+        (conf.redact, {"REDACT": "os.nothing"}, r"TINYSTORE\['REDACT'\] 'os.nothing': write a function's path"),
+        (conf.redact, {"REDACT": len}, r"TINYSTORE\['REDACT'\] .*: write a function's path"),
+        (conf.redact, {"REDACT": "os.sep"}, r"TINYSTORE\['REDACT'\] 'os.sep': is no function"),
         (conf.notify, ["NOTIFY"], r"TINYSTORE \['NOTIFY'\]: write a dictionary"),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .version import __version__ as __version__
+
 if TYPE_CHECKING:
     from .errors import ConflictError as ConflictError
     from .errors import CorruptError as CorruptError
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from .stores import Store as Store
     from .stores import store as store
     from .worker.worker import Worker as Worker
-
-__version__ = "0.1.0"
 
 # Where each public name lives. They load at their first use: this package is imported before Django's apps are.
 _HOMES = {

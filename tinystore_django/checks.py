@@ -21,7 +21,7 @@ OLDEST_SQLITE = (3, 35)  # the first with RETURNING
 @register()
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
     """E001: TINYSTORE holds a setting that there is not, or that cannot be."""
-    readers: list[Callable[[], object]] = [_check_names, conf.lease, conf.poll, conf.grace, conf.notify]
+    readers: list[Callable[[], object]] = [_check_names, conf.lease, conf.poll, conf.grace, conf.notify, conf.redact]
     return [Error(problem, id="tinystore.E001") for problem in dict.fromkeys(filter(None, map(_problem, readers)))]
 
 

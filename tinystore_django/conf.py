@@ -1,20 +1,22 @@
 """The settings, each read here with its default.
 
-    TINYSTORE = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True}
+    TINYSTORE = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True, "REDACT": None}
 
 All are optional. They are read at each use, so that `override_settings` works in tests.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from .errors import InvalidError
 from .timing.durations import duration
 
-DEFAULTS: dict[str, Any] = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True}
+DEFAULTS: dict[str, Any] = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True, "REDACT": None}
 
 SHORTEST_LEASE = 1_000_000  # microseconds
 
@@ -50,6 +52,21 @@ def notify() -> bool:
     answer = given("NOTIFY")
     if not isinstance(answer, bool):
         raise InvalidError(f"TINYSTORE['NOTIFY'] {answer!r}: write True or False")
+    return answer
+
+
+def redact() -> Callable[[str, Any], Any] | None:
+    """What the admin shows of a value, by its queue and the value; None where it shows all."""
+    path = given("REDACT")
+    if path is None:
+        return None
+    try:
+        hook = import_string(path)
+    except (ImportError, AttributeError) as error:  # the latter: no text at all
+        raise InvalidError(f"TINYSTORE['REDACT'] {path!r}: write a function's path, as 'shop.admin.redact'") from error
+    if not callable(hook):
+        raise InvalidError(f"TINYSTORE['REDACT'] {path!r}: is no function, write one that takes a queue and a value")
+    answer: Callable[[str, Any], Any] = hook
     return answer
 
 

@@ -96,15 +96,34 @@ class Job(models.Model):
                 name="tinystore_job_ready_group",
             ),
             models.Index(
-                fields=["queue", "state", "ended_at", "id"],
+                fields=["queue", "state", "ended_at", "id", "kept_until"],
                 condition=Q(state__in=[2, 3]),
                 name="tinystore_job_ended",
+            ),
+            # For the admin: done jobs by their ids, which may be free again, and ended ones by their groups.
+            models.Index(
+                fields=["queue", "key"], condition=Q(state=3, key__isnull=False), name="tinystore_job_done_key"
+            ),
+            models.Index(
+                fields=["queue", "group", "state", "ended_at", "id", "kept_until"],
+                condition=Q(state__in=[2, 3], group__isnull=False),
+                name="tinystore_job_ended_group",
             ),
             models.Index(fields=["kept_until"], condition=Q(kept_until__isnull=False), name="tinystore_job_kept_until"),
         ]
 
     def __str__(self) -> str:
         return f"{self.queue}/{self.key or self.pk}"
+
+
+class Schedule(Job):
+    """A job that bears its queue's name, as the one job of a schedule does: a model of its own for the admin's page."""
+
+    class Meta:
+        proxy = True
+        verbose_name = _("schedule")
+        verbose_name_plural = _("schedules")
+        default_permissions = ()
 
 
 class Step(models.Model):
@@ -155,8 +174,8 @@ class Lease(models.Model):
     expires_at = InstantField(_("expires"))
 
     class Meta:
-        verbose_name = _("lease")
-        verbose_name_plural = _("leases")
+        verbose_name = _("worker")
+        verbose_name_plural = _("workers")
         default_permissions = ("view",)
 
     def __str__(self) -> str:

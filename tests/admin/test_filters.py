@@ -62,7 +62,7 @@ def test_the_declared_queues_are_offered_and_the_one_that_was_asked_for(
         ("chat:_", ["chat:_"]),
         ("CHAT", ["CHAT:4"]),
         ("hat", []),
-        ("é", ["é\U0010ffff"]),
+        ("é", [r"é\U0010ffff"]),
     ],
 )
 def test_a_search_is_for_the_beginning_of_an_id(
@@ -83,3 +83,36 @@ def test_a_prefix_may_end_where_characters_do(prefix: str, emails: Queue[Any]) -
     found = beginning_with(models.Job.objects.all(), prefix)
 
     assert set(found.values_list("key", flat=True)) == {prefix, f"{prefix}z"}
+
+
+def test_a_group_has_its_jobs(emails: Queue[Any], hand: Hand, listed: Pages) -> None:
+    for group in ("tea", "coffee"):
+        emails.add(None, id=f"failed {group}", group=group)
+    for held in hand.take(emails, 2):
+        hand.end(held, "failed", "no luck")
+    emails.add(None, id="waiting", group="tea")
+    emails.add(None, id="without")
+
+    assert listed(group="tea").column("named") == ["failed tea", "waiting"]
+    assert listed(group="tea", state="failed").column("named") == ["failed tea"]
+    assert listed(group="te").column("named") == []
+
+
+def test_the_form_of_a_group_keeps_what_else_was_chosen(emails: Queue[Any], listed: Pages) -> None:
+    page = listed(group="<tea>", state="failed", q="x").html
+
+    assert '<input type="text" name="group" value="&lt;tea&gt;"' in page
+    for name, value in (("state", "failed"), ("q", "x")):
+        assert f'<input type="hidden" name="{name}" value="{value}">' in page
+    # Of the search: the form of a group has its text field.
+    assert page.count('<input type="hidden" name="group"') == 1
+
+
+def test_a_search_finds_jobs_whose_ids_are_free_again(emails: Queue[Any], hand: Hand, listed: Pages) -> None:
+    emails.add(None, id="x:done")
+    hand.end(hand.take_one(emails))
+    emails.add(None, id="x:cancelled")
+    hand.take_one(emails)
+    emails.cancel("x:cancelled")
+
+    assert listed(q="x:").column("named") == ["x:cancelled", "x:done"]

@@ -25,6 +25,6 @@ def test_a_running_jobs_page_shows_its_progress_as_text_and_a_later_one_does_not
     hand.end(held, "retry", delay=0, reported=True)
 
     assert before == "-"
-    assert page.field("progress_shown") == '{\n  "at": "<script>"\n}'
+    assert page.field("progress_shown").endswith('{\n  "at": "<script>"\n}')
     assert "&lt;script&gt;" in page.html
     assert opened(row()).field("progress_shown") == "-"

@@ -183,7 +183,9 @@ def test_a_claim_goes_by_the_index_of_what_waits_and_a_settle_by_the_primary_key
     plans = explained(lambda: hand.take(many, 10))
 
     assert sum(plan.pages for plan in plans) < 40 * 10
-    assert all({"tinystore_job_ready", "tinystore_django_job_pkey"} == plan.indexes for plan in plans)
+    # One of the two indexes of queues' names says whether it is paused.
+    by = [{name for name in plan.indexes if not name.startswith("tinystore_django_queue_")} for plan in plans]
+    assert by == [{"tinystore_job_ready", "tinystore_django_job_pkey"}] * len(plans)
     assert not any(plan.scanned for plan in plans)
 
 

@@ -27,7 +27,16 @@ def test_a_lease_lasts_from_its_last_renewal(hand: Hand, clock: Clock) -> None:
 
     assert renewal is not None
     assert renewal.now == us(after(seconds=20))
-    assert models.Lease.objects.get().expires_at == after(seconds=50)
+    lease = models.Lease.objects.get()
+    assert (lease.renewed_at, lease.expires_at) == (after(seconds=20), after(seconds=50))
+
+
+def test_a_lease_says_what_its_worker_is(clock: Clock) -> None:
+    leasing.take("default", "host:7", ["emails", "parcels"], LEASE, version="0.1.0", woken="every 1s")
+
+    lease = models.Lease.objects.get()
+    assert (lease.name, lease.queues, lease.version, lease.woken) == ("host:7", "emails parcels", "0.1.0", "every 1s")
+    assert (lease.started_at, lease.renewed_at) == (after(), after())
 
 
 def test_a_renewal_says_what_there_is_to_do(emails: Queue[Any], hand: Hand, clock: Clock) -> None:

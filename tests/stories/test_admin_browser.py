@@ -1,4 +1,4 @@
-"""An operator at a browser: a failed job is found, read and retried, and another is cancelled."""
+"""An operator at a browser: jobs are found, read, retried, run and cancelled; and somebody who may only look."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.byhand import LEASE
 from tinystore_django import Queue, Store
+from tinystore_django.lifecycle import leasing
+from tinystore_django.lifecycle.claiming import claim
 
 # All databases, and before the server starts: it would take a SQLite file that is not there yet for one in memory.
 pytestmark = [
@@ -32,6 +35,7 @@ class Operator:
         self._site = site
 
     def log_in(self, name: str, password: str) -> None:
+        """Logs in and goes to the jobs."""
         self._chrome.get(f"{self._site}/admin/")
         self._find("#id_username").send_keys(name)
         self._find("#id_password").send_keys(password)
@@ -45,22 +49,41 @@ class Operator:
         self._find("#searchbar").send_keys(text)
         self._find("#searchbar").submit()
 
-    def choose(self, action: str, job: str) -> str:
-        """Does an action to a job of the list; what the page says then."""
-        row = self._chrome.find_element(By.XPATH, f"//tr[.//a[text()='{job}']]")
-        row.find_element(By.CSS_SELECTOR, "input.action-select").click()
+    def choose(self, action: str, *jobs: str) -> str:
+        """Does an action to jobs of the list; what the page says then."""
+        for job in jobs:
+            row = self._chrome.find_element(By.XPATH, f"//tr[.//a[.='{job}']]")
+            row.find_element(By.CSS_SELECTOR, "input.action-select").click()
         Select(self._find("select[name=action]")).select_by_visible_text(action)
         self._find("button[name=index]").click()
+        return self.told()
+
+    def press(self, button: str) -> None:
+        """Presses a button of a job's page, or of one that asks whether that is meant."""
+        self._find(f"button[value='{button}'], input[type=submit][value='{button}']").click()
+
+    def told(self) -> str:
         return self._find(".messagelist").text
 
+    def has(self, selector: str) -> bool:
+        return bool(self._chrome.find_elements(By.CSS_SELECTOR, selector))
+
+    def wait_for_column(self, name: str, shown: list[str]) -> None:
+        """Waits until the page, read again by itself, shows this."""
+        WebDriverWait(self._chrome, SECONDS).until(lambda _: self.column(name) == shown)
+
     def column(self, name: str) -> list[str]:
-        return [cell.text for cell in self._chrome.find_elements(By.CSS_SELECTOR, f"td.field-{name}, th.field-{name}")]
+        return self._texts(f"td.field-{name}, th.field-{name}")
 
     def field(self, name: str) -> str:
-        return self._find(f".field-{name} .readonly").text
+        self._find(f".field-{name} td")
+        return self._texts(f".field-{name} td")[0]
 
-    def back(self) -> None:
-        self._chrome.back()
+    def _texts(self, selector: str) -> list[str]:
+        """Asked for at once, since the page reads itself again."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText.trim())"
+        texts: list[str] = self._chrome.execute_script(script, selector)
+        return texts
 
     def _find(self, selector: str) -> WebElement:
         """Waits for an element: a page may still be loading."""
@@ -79,12 +102,26 @@ def operator(django_db_setup: None, browser: Chrome, live_server: Any) -> Iterat
 
 
 @pytest.fixture
+def helper(django_db_setup: None, browser: Chrome, live_server: Any) -> Iterator[Operator]:
+    """Somebody who may only look."""
+    user = User.objects.create_user("hal", password="a secret", is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_job"))
+    one = Operator(browser, live_server.url)
+    one.log_in("hal", "a secret")
+    yield one
+    browser.delete_all_cookies()
+
+
+@pytest.fixture
 def emails(shop: Store) -> Queue[Any]:
-    """One failed job and one scheduled."""
+    """Two failed jobs, one that runs and one scheduled."""
     queue = shop.queue("emails", attempts=1)
-    queue.add("ada", id="to-ada")
+    for name in ("ada", "bob"):
+        queue.add(name, id=f"to-{name}")
     queue.run_due(refuse)
-    queue.add("bob", id="to-bob", delay="1h")
+    queue.add("cyd", id="to-cyd")
+    claim("default", leasing.take("default", "a worker", ["emails"], LEASE), {"emails": 1})
+    queue.add("dan", id="to-dan", delay="1h")
     return queue
 
 
@@ -94,7 +131,7 @@ def refuse(to: str) -> None:
 
 def test_an_operator_reads_why_a_job_failed(emails: Queue[Any], operator: Operator) -> None:
     operator.follow("failed")
-    assert operator.column("short_error") == ["no server for <ada>"]
+    assert operator.column("short_error") == ["no server for <bob>", "no server for <ada>"]
 
     operator.follow("to-ada")
 
@@ -103,19 +140,49 @@ def test_an_operator_reads_why_a_job_failed(emails: Queue[Any], operator: Operat
     assert operator.field("value_shown") == '"ada"'
 
 
-def test_an_operator_retries_a_failed_job_and_cancels_another(emails: Queue[Any], operator: Operator) -> None:
-    assert operator.column("state_now") == ["scheduled", "failed"]
+def test_an_operator_retries_two_failed_jobs_and_cancels_one_that_runs(emails: Queue[Any], operator: Operator) -> None:
+    assert operator.column("named") == ["to-cyd", "to-bob", "to-ada", "to-dan"]
+    assert operator.column("state_now") == ["running", "failed", "failed", "scheduled"]
 
-    assert operator.choose("Retry now", "to-ada") == "1 job starts again."
-    assert operator.column("state_now") == ["scheduled", "waiting"]
-    assert operator.choose("Cancel", "to-bob") == "1 job was cancelled."
+    assert operator.choose("Retry now", "to-ada", "to-bob") == "Retried 2 failed jobs."
+    assert operator.column("state_now") == ["running", "waiting", "waiting", "scheduled"]
+    assert operator.choose("Cancel", "to-cyd") == "Cancelled 1 job."
+    assert operator.column("state_now") == ["cancelled", "waiting", "waiting", "scheduled"]
 
-    assert operator.column("named") == ["to-ada"]
-    assert emails.get("to-bob") is None
-    assert emails.run_due(lambda to: None) == 1
+    assert emails.get("to-cyd") is None
+    assert emails.run_due(lambda to: None) == 2
+
+
+def test_an_operator_moves_a_job_and_cancels_it_by_its_buttons(emails: Queue[Any], operator: Operator) -> None:
+    operator.follow("to-dan")
+    operator.press("run_now")
+    assert (operator.told(), operator.field("state_now")) == ("Made 1 job due now.", "waiting")
+
+    operator.press("cancel")
+    operator.press("Cancel the job")
+
+    assert operator.told() == "Cancelled 1 job."
+    assert emails.get("to-dan") is None
 
 
 def test_an_operator_finds_a_job_by_the_beginning_of_its_id(emails: Queue[Any], operator: Operator) -> None:
     operator.search("to-b")
-
     assert operator.column("named") == ["to-bob"]
+
+
+def test_a_list_shows_by_itself_what_has_become_of_its_jobs(emails: Queue[Any], operator: Operator) -> None:
+    assert "to-dan" in operator.column("named")
+
+    emails.cancel("to-dan")
+
+    operator.wait_for_column("named", ["to-cyd", "to-bob", "to-ada"])
+
+
+def test_who_may_only_look_has_no_button(emails: Queue[Any], helper: Operator) -> None:
+    assert len(helper.column("named")) == 4
+    assert not helper.has("select[name=action], input.action-select")
+
+    helper.follow("to-cyd")
+
+    assert helper.field("state_now") == "running"
+    assert not helper.has("button[name=verb], .submit-row")

@@ -42,9 +42,9 @@ def in_threads(count: int, call: Any) -> list[threading.Thread]:
 def test_threads_that_take_it_at_once_share_one_lease(hold: Hold, monkeypatch: pytest.MonkeyPatch) -> None:
     real, taken = leasing.take, list[int]()
 
-    def slow(*about: Any) -> int:
+    def slow(*about: Any, **more: Any) -> int:
         time.sleep(0.1)
-        return real(*about)
+        return real(*about, **more)
 
     monkeypatch.setattr(leasing, "take", slow)
     in_threads(3, lambda: taken.append(hold.take()))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
@@ -12,14 +14,24 @@ from django.utils.translation import gettext_lazy as _
 from ..lifecycle.locking import NOT_STARTED
 from ..models import Job
 from ..registry import declared
+from ..values import is_text
+from .aliases import PARAMETER, chosen_alias, known_aliases
 
-# `now` is what the admin's rows are annotated with.
+# `now` is what the admin's rows are annotated with. Rows past their keep are nobody's any more.
+KEPT = Q(kept_until__gt=F("now"))
 STATES = {
     "scheduled": Q(state__in=NOT_STARTED, at__gt=F("now")),
     "waiting": Q(state__in=NOT_STARTED, at__lte=F("now")),
     "running": Q(state=Job.State.RUNNING),
-    "failed": Q(state=Job.State.FAILED),
-    "done": Q(state=Job.State.DONE),
+    "failed": Q(state=Job.State.FAILED) & KEPT,
+    "done": Q(state=Job.State.DONE) & KEPT,
+}
+STATE_NAMES = {
+    "scheduled": _("scheduled"),
+    "waiting": _("waiting"),
+    "running": _("running"),
+    "failed": _("failed"),
+    "done": _("done"),
 }
 
 
@@ -30,8 +42,7 @@ class StateFilter(admin.SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        shown = [_("scheduled"), _("waiting"), _("running"), _("failed"), _("done")]
-        return list(zip(STATES, shown, strict=True))
+        return list(STATE_NAMES.items())
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
         state = STATES.get(self.value() or "")
@@ -45,12 +56,59 @@ class QueueFilter(admin.SimpleListFilter):
     parameter_name = "queue"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        names = {one.name for one in declared()} | set(request.GET.getlist("queue"))
+        alias = chosen_alias(request)
+        names = {one.name for one in declared() if one.alias == alias}
+        names |= {name for name in request.GET.getlist("queue") if is_text(name)}
         return [(name, name) for name in sorted(names)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
         name = self.value()
-        return queryset.filter(queue=name) if name else queryset
+        return queryset.filter(queue=name) if is_text(name) else queryset
+
+
+class GroupFilter(admin.SimpleListFilter):
+    """A group, typed: there may be a million of them."""
+
+    title = _("group")
+    parameter_name = "group"
+    template = "admin/tinystore_django/group_filter.html"
+
+    def has_output(self) -> bool:
+        return True
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        group = self.value()
+        return queryset.filter(group=group) if is_text(group) else queryset
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """The one form that the template makes: its text, and what else the list is narrowed to."""
+        others = {name: values for name, values in changelist.filter_params.items() if name != self.parameter_name}
+        kept = [(name, value) for name, values in others.items() for value in values]
+        yield {"value": self.value() or "", "kept": kept, "clear": changelist.get_query_string(remove=["group"])}
+
+
+class DatabaseFilter(admin.SimpleListFilter):
+    """The databases that queues live on; no filter where it is one. The rows themselves come from `get_queryset`."""
+
+    title = _("database")
+    parameter_name = PARAMETER
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        aliases = known_aliases()
+        return [(alias, alias) for alias in aliases] if len(aliases) > 1 else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        return queryset
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        """No "All": a page is about one database."""
+        choices = list(super().choices(changelist))[1:]
+        chosen = self.value() in dict(self.lookup_choices)
+        for number, choice in enumerate(choices):
+            yield {**choice, "selected": choice["selected"] or (number == 0 and not chosen)}
 
 
 def beginning_with(queryset: QuerySet[Job], prefix: str) -> QuerySet[Job]:

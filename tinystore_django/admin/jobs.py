@@ -1,72 +1,63 @@
-"""Jobs in the admin: to be found, read, retried and cancelled, and never edited."""
+"""Jobs in the admin: to be found, read and operated, and never edited."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.contrib import admin, messages
-from django.db import router
-from django.db.models import F, Q, QuerySet
-from django.http import HttpRequest
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import connections, transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from ..databases import database
-from ..lifecycle import operating
-from ..lifecycle.reading import state_of
+from ..lifecycle.locking import State
+from ..lifecycle.reading import due_at, state_of
 from ..models import Job
-from ..values import first_line
-from . import showing
-from .filters import QueueFilter, StateFilter, beginning_with
-from .paging import MOST, CappedPaginator, JobList
-
-if TYPE_CHECKING:
-    JobModelAdmin = admin.ModelAdmin[Job]
-else:
-    JobModelAdmin = admin.ModelAdmin
+from ..timing import clock
+from . import detail, redaction, showing
+from .aliases import carried, chosen_alias, with_query
+from .filters import DatabaseFilter, GroupFilter, QueueFilter, StateFilter, beginning_with
+from .operating import OperatingAdmin
+from .paging import JobList
+from .verbs import VERBS
 
 
 @admin.register(Job)
-class JobAdmin(JobModelAdmin):
-    """The jobs of the database that the project's routers name for writing them."""
+class JobAdmin(OperatingAdmin):
+    """The jobs of the database that the project's routers name for writing them, or of another one with queues."""
 
-    list_display = ("queue", "named", "state_now", "due_at", "attempt", "group", "short_error")
+    list_display = ("queue", "named", "state_now", "due_at", "attempt", "grouped", "short_error", "progress_bar")
     list_display_links = ("queue", "named")
-    list_filter = (StateFilter, QueueFilter)
+    list_filter = (StateFilter, QueueFilter, GroupFilter, DatabaseFilter)
     list_per_page = 50
     search_fields = ("key",)
     search_help_text = gettext_lazy("the beginning of an id")
     sortable_by = ()
-    ordering = ("-pk",)
     # Nothing here may count a table of millions.
-    paginator = CappedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-    actions = ("retry_now", "cancel")
-    readonly_fields = fields = (
-        "queue",
-        "named",
-        "state_now",
-        "due_at",
-        "attempt",
-        "group",
-        "repeat",
-        "started",
-        "last_run",
-        "kept_to",
-        "value_shown",
-        "progress_shown",
-        "error_shown",
-        "traceback_shown",
-    )
+
+    class Media:
+        css = {"all": ("tinystore_django/admin.css",)}
+        js = ("tinystore_django/live.js",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
-        """The rows within their keep, each with the time it was read at."""
-        alias = router.db_for_write(Job)
-        rows = super().get_queryset(request).using(alias).annotate(now=database(alias).now_expression())
-        return rows.filter(Q(kept_until__isnull=True) | Q(kept_until__gt=F("now")))
+        """The rows, each with the time it was read at. Those past their keep are left out by the filters and by
+        `get_object`: said here, it would keep the list from reading indexes alone."""
+        alias = chosen_alias(request)
+        return super().get_queryset(request).using(alias).annotate(now=database(alias).now_expression())
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Job | None:
+        """A job that is there, or that runs though it was cancelled."""
+        job: Any = super().get_object(request, object_id, from_field)
+        past = job is not None and job.kept_until is not None and clock.from_datetime(job.kept_until) <= job.now
+        return None if past else job
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[JobList]:
         return JobList
@@ -75,6 +66,11 @@ class JobAdmin(JobModelAdmin):
         self, request: HttpRequest, queryset: QuerySet[Job], search_term: str
     ) -> tuple[QuerySet[Job], bool]:
         return (beginning_with(queryset, search_term) if search_term else queryset), False
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.operate_view)
+        own = path("<path:object_id>/operate/", view, name="tinystore_django_job_operate")
+        return [_unwrapped(one) for one in (own, *super().get_urls())]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -87,87 +83,68 @@ class JobAdmin(JobModelAdmin):
         return False
 
     def has_view_permission(self, request: HttpRequest, obj: Job | None = None) -> bool:
-        return super().has_view_permission(request, obj) or self.has_operate_permission(request)
+        """Who may do something to jobs sees them, too."""
+        return super().has_view_permission(request, obj) or any(verb.allowed(request) for verb in VERBS.values())
 
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        """Whether the actions are there."""
-        return request.user.has_perm("tinystore_django.retry_job")
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """A job's page: all that is known of it, and a button for each thing that can be done to it now."""
+        if request.method != "GET":
+            raise PermissionDenied
+        job = self.get_object(request, unquote(object_id))
+        if not self.has_view_permission(request, job):
+            raise PermissionDenied
+        if job is None:
+            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
+        context = {**self.admin_site.each_context(request), **self._page(request, job), **(extra_context or {})}
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, "admin/tinystore_django/job/detail.html", context)
 
-    @admin.action(description=gettext_lazy("Retry now"), permissions=["operate"])
-    def retry_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        """Starts failed jobs again."""
-        done, kept = _each(queryset, operating.retry)
-        if done:
-            text = ngettext("%d job starts again.", "%d jobs start again.", done) % done
-            self.message_user(request, text, messages.SUCCESS)
-        if kept:
-            self._say_kept(request, kept, _("only failed jobs can be retried"))
-
-    @admin.action(description=gettext_lazy("Cancel"), permissions=["operate"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        """Takes jobs away; the handlers of running ones are told to stop."""
-        done, kept = _each(queryset, operating.cancel)
-        if done:
-            text = ngettext("%d job was cancelled.", "%d jobs were cancelled.", done) % done
-            self.message_user(request, text, messages.SUCCESS)
-        if kept:
-            self._say_kept(request, kept, _("what is done or gone cannot be cancelled"))
-
-    def _say_kept(self, request: HttpRequest, kept: Counter[str], why: str) -> None:
-        count = kept.total()
-        states = ", ".join(f"{number} {_(state)}" for state, number in sorted(kept.items()))
-        left = ngettext("%d job was left as it is", "%d jobs were left as they are", count) % count
-        self.message_user(request, f"{left} ({states}): {why}.", messages.WARNING)
+    def _page(self, request: HttpRequest, job: Any) -> dict[str, Any]:
+        state = "gone" if job.cancelled else state_of(job, job.now)
+        return {
+            "title": _("Job"),
+            "subtitle": str(job),
+            "opts": self.opts,
+            "media": self.media,
+            "job": job,
+            "facts": detail.facts(job),
+            "steps": detail.steps(job),
+            "verbs": [verb for verb in VERBS.values() if state in verb.states and verb.allowed(request)],
+            "at_job": True,
+            "query": with_query("", carried(request)),
+        }
 
     @admin.display(description=gettext_lazy("id"))
     def named(self, job: Job) -> str:
-        return job.key or showing.NOTHING
+        return showing.name(job.key, showing.MOST)
 
     @admin.display(description=gettext_lazy("state"))
-    def state_now(self, job: Any) -> str:
-        return _("cancelled") if job.cancelled else _(state_of(job, job.now))
+    def state_now(self, job: Job) -> str:
+        return detail.state_name(job)
 
     @admin.display(description=gettext_lazy("due"))
-    def due_at(self, job: Job) -> str:
-        return showing.moment(job.due if job.state == Job.State.RUNNING else job.at)
+    def due_at(self, job: Any) -> str:
+        return showing.due(due_at(job), clock.to_datetime(job.now))
+
+    @admin.display(description=gettext_lazy("group"))
+    def grouped(self, job: Job) -> str:
+        return showing.name(job.group, showing.MOST)
 
     @admin.display(description=gettext_lazy("error"))
     def short_error(self, job: Job) -> str:
-        return first_line(job.error) if job.error else showing.NOTHING
-
-    @admin.display(description=gettext_lazy("started"))
-    def started(self, job: Job) -> str:
-        return showing.moment(job.started_at)
-
-    @admin.display(description=gettext_lazy("last run"))
-    def last_run(self, job: Job) -> str:
-        if job.last_ended_at is None:
-            return showing.NOTHING
-        return f"{showing.moment(job.last_started_at)} – {showing.moment(job.last_ended_at)}"
-
-    @admin.display(description=gettext_lazy("kept until"))
-    def kept_to(self, job: Job) -> str:
-        return showing.moment(job.kept_until)
-
-    @admin.display(description=gettext_lazy("value"))
-    def value_shown(self, job: Job) -> str:
-        return showing.json_block(job.value)
+        return showing.line(job.error)
 
     @admin.display(description=gettext_lazy("progress"))
-    def progress_shown(self, job: Job) -> str:
-        return showing.json_block(job.progress)
-
-    @admin.display(description=gettext_lazy("error"))
-    def error_shown(self, job: Job) -> str:
-        return showing.block(job.error)
-
-    @admin.display(description=gettext_lazy("traceback"))
-    def traceback_shown(self, job: Job) -> str:
-        return showing.block(job.traceback)
+    def progress_bar(self, job: Job) -> str:
+        running = job.state == State.RUNNING and job.queue
+        return redaction.progress(job.queue, job.progress) if running and job.queue else showing.NOTHING
 
 
-def _each(jobs: QuerySet[Job], verb: Callable[[str, int], str | None]) -> tuple[int, Counter[str]]:
-    """Does it to each, in a transaction of its own; how many it was done to, and the states of the others."""
-    answers = Counter(verb(jobs.db, job) for job in list(jobs.values_list("pk", flat=True)[:MOST]))
-    done = answers.pop(None, 0)
-    return done, Counter({state: count for state, count in answers.items() if state is not None})
+def _unwrapped(pattern: URLPattern) -> URLPattern:
+    """A view that ATOMIC_REQUESTS leaves alone: an action on a million jobs commits them in batches, and a page that
+    only reads takes no write lock on SQLite."""
+    for alias in connections:
+        pattern.callback = transaction.non_atomic_requests(using=alias)(pattern.callback)
+    return pattern

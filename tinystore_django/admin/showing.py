@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import accumulate
+from typing import Any
 
 import msgspec
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.html import format_html
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+
+from ..values import cut, first_line, plain
 
 # As Django's list shows what is not there; a job's page would say None.
 NOTHING = "-"
 # The indents of deeper JSON would be longer than all it says: 5,000 brackets make a page of 50 MB.
 DEEPEST = 50
 BRACKETS = re.compile(r"[\[\]{}]")
+LONGEST = 64 * 1024  # bytes of a text on a job's page
+MOST = 60  # characters of a text in a list
+MINUTE = timedelta(minutes=1)
+
+
+def number(count: int) -> str:
+    """A count as people read it: 19,985."""
+    return number_format(int(count), use_l10n=True, force_grouping=True)
+
+
+def capped(count: int, most: int) -> str:
+    """A count that was made up to a limit, and stands for more beyond it: 10,000+."""
+    return f"{number(most)}+" if count > most else number(count)
 
 
 def moment(at: datetime | None) -> str:
@@ -28,9 +47,44 @@ def moment(at: datetime | None) -> str:
     return at.isoformat(" ", "seconds")
 
 
+def due(at: datetime, now: datetime) -> str:
+    """A time, and how far from now it is."""
+    return format_html('{} <span class="tinystore-away">{}</span>', moment(at), away(at, now))
+
+
+def away(at: datetime, now: datetime) -> str:
+    """How far a time is from now: "in 5 minutes", "3 s ago"."""
+    if at > now:
+        return _("in %(span)s") % {"span": _span(now, at)}
+    return _("%(span)s ago") % {"span": _span(at, now)}
+
+
+def _span(start: datetime, end: datetime) -> str:
+    if end - start < MINUTE:
+        return _("%(seconds)s s") % {"seconds": (end - start).seconds}
+    return timesince(start, end, depth=1)
+
+
+def name(text: str | None, most: int | None = None) -> str:
+    """An id or a group in one line, cut to so many characters, without what would turn the text around it about."""
+    if not text:
+        return NOTHING
+    line = plain(text)
+    return format_html("<bdi>{}</bdi>", f"{line[:most]}…" if most and len(line) > most else line)
+
+
+def line(text: str | None) -> str:
+    """The first line of a text, cut for a list."""
+    return format_html("<bdi>{}</bdi>", first_line(text, 2 * MOST)) if text else NOTHING
+
+
 def block(text: str | None) -> str:
-    """A text in its own lines, escaped."""
-    return format_html('<pre style="white-space: pre-wrap; margin: 0">{}</pre>', text) if text else NOTHING
+    """A text in its own lines, escaped; the first 64 kB of it."""
+    if not text:
+        return NOTHING
+    shown = cut(text, LONGEST)
+    cut_off = "" if shown == text else _("The first 64 kB are shown.")
+    return format_html('<pre class="tinystore-block">{}</pre>{}', shown, cut_off)
 
 
 def json_block(text: str | None) -> str:
@@ -41,6 +95,54 @@ def json_block(text: str | None) -> str:
         return block(msgspec.json.format(text, indent=2))
     except msgspec.DecodeError:
         return block(text)
+
+
+def bar(text: str | None) -> str:
+    """Progress, as JSON: a bar where it says how much of the whole is done, and its text, cut for a list."""
+    if not text:
+        return NOTHING
+    share = _share(_read(text))
+    shown = first_line(text, MOST)
+    if share is None:
+        return format_html("<bdi>{}</bdi>", shown)
+    said = f"{share:.0%}"
+    return format_html(
+        '<progress class="tinystore-bar" max="100" value="{}" title="{}">{}</progress> {}',
+        f"{100 * share:.0f}",
+        shown,
+        said,
+        said,
+    )
+
+
+def _read(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+
+
+def _share(progress: Any) -> float | None:
+    """How much is done, 0 to 1, of what programs usually report; None where it says no such thing."""
+    match progress:
+        case {"done": done, "total": total} | [done, total] if _is_number(done) and _is_number(total) and total > 0:
+            return _within(done / total)
+        case {"percent": percent} if _is_number(percent):
+            return _within(percent / 100)
+        # A fraction of 1, or percent: a whole number is percent.
+        case float() if 0 <= progress <= 1:
+            return progress
+        case int() | float() if _is_number(progress) and 0 <= progress <= 100:
+            return progress / 100
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _within(share: float) -> float:
+    return min(max(share, 0.0), 1.0)
 
 
 def _depth(json: str) -> int:

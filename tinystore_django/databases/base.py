@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -13,11 +14,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import BaseExpression, Func
 
 from ..timing import clock
+from ..timing.durations import UNITS
 from .limits import Limits
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
+from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled, Sum
 
 Rows = list[tuple[Any, ...]]
+MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
 
 
 class Database(ABC):
@@ -44,10 +47,14 @@ class Database(ABC):
         where tinystore_django_progress.run <= excluded.run
     """
 
+    # That a queue is not paused. It is asked in the statement that claims, so that no worker has to hear of a pause.
+    PLAYING = """not exists (select 1 from tinystore_django_queue paused
+              where paused.name = {queue} and paused.paused_at is not null)"""
+
     # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do. A job's run is
     # looked up for each report: of a `not exists` PostgreSQL may make a join that scans all jobs.
     RENEW = """
-        update tinystore_django_lease set expires_at = {now} + %(span)s where id = %(lease)s
+        update tinystore_django_lease set renewed_at = {now}, expires_at = {now} + %(span)s where id = %(lease)s
         returning {now},
           (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
           exists (select 1 from tinystore_django_job job where state = 1
@@ -55,6 +62,8 @@ class Database(ABC):
           exists (select 1 from tinystore_django_job where kept_until <= {now})
             or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
+            or exists (select 1 from tinystore_django_minute where minute <= {now} - %(day)s)
+            or exists (select 1 from tinystore_django_group where until <= {now})
     """
 
     LIMITS: ClassVar[type[Limits]]
@@ -72,6 +81,18 @@ class Database(ABC):
           else 0 end
         where true on conflict do nothing returning id
     """
+
+    # The ORM's bulk_create can replace what is there, and not add to it. In order: two workers must not wait for each
+    # other. SQLite needs a `where` to tell the conflict's ON from a join's.
+    ADD_UP = """
+        insert into tinystore_django_minute as kept (queue, minute, started, failed, longest_wait)
+        select queue, {now} - {now} %% 60000000, started, failed, longest_wait from {sums} where true order by queue
+        on conflict (queue, minute) do update
+        set started = kept.started + excluded.started, failed = kept.failed + excluded.failed,
+          longest_wait = case when excluded.longest_wait > kept.longest_wait then excluded.longest_wait
+            else kept.longest_wait end
+    """
+    SUMS: ClassVar[str]
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -94,13 +115,18 @@ class Database(ABC):
 
     def renew(self, lease: int, span: int) -> Renewal | None:
         """Makes a lease last `span` from now; None if it is no longer there."""
-        renewed = self.run(self.RENEW, {"lease": lease, "span": span})
+        renewed = self.run(self.RENEW, {"lease": lease, "span": span, "day": MINUTES_KEPT})
         return Renewal(*renewed[0][:2], *map(bool, renewed[0][2:])) if renewed else None
 
     def report(self, fence: Fence, progress: str) -> None:
         """Writes how far a run is, while the run is still the job's own."""
         job, run, lease = fence
         self.run(self.REPORT, {"id": job, "run": run, "lease": lease, "progress": progress})
+
+    def add_up(self, sums: Sequence[Sum]) -> None:
+        """Adds a worker's sums to the rows of the present minute."""
+        rows = json.dumps([asdict(one) for one in sums])
+        self.run(self.ADD_UP.replace("{sums}", self.SUMS), {"sums": rows})
 
     @abstractmethod
     def now(self) -> int:
@@ -125,6 +151,10 @@ class Database(ABC):
     @abstractmethod
     def worker_transaction(self) -> AbstractContextManager[Any]:
         """The same for a worker's round, on a connection of its own, READ COMMITTED whatever the project's are."""
+
+    def quick_reads(self) -> AbstractContextManager[Any]:
+        """A block of statements that read little of much, and are not worth a long preparation."""
+        return nullcontext()
 
     @abstractmethod
     def claim(
@@ -194,8 +224,8 @@ class Database(ABC):
 
 
 def held(lease: int, rows: Iterable[tuple[Any, ...]]) -> list[Held]:
-    """The claimed rows (id, run, queue, key, value, due, attempt, group, repeat, started_at) as values."""
-    return [Held(row[0], row[1], lease, *row[2:]) for row in rows]
+    """The claimed rows (id, run, queue, key, value, due, attempt, group, repeat, started_at, at) as values."""
+    return [Held(row[0], row[1], lease, *(*row[2:-1], row[-2] - row[-1])) for row in rows]
 
 
 def parameters(row: Settled) -> dict[str, Any]:

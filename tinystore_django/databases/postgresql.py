@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import selectors
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from typing import Any
 
 from django.db import DatabaseError, transaction
@@ -17,95 +15,19 @@ from psycopg.errors import DeadlockDetected
 from psycopg.pq import TransactionStatus
 
 from ..timing import clock
-from .base import Database, Rows, held, parameters
 from .listening import Listener, NotifyListener
 from .postgresql_bulk import insert_many
-from .postgresql_limits import PostgreSQLLimits
-from .rows import Batch, Claimed, Fence, Settled
+from .postgresql_rounds import PostgreSQLRounds
+from .rows import Batch
 
 # poll where there is one: select knows no file above 1,023, and many handlers open many.
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
-class PostgreSQL(Database):
+class PostgreSQL(PostgreSQLRounds):
     vendor = "postgresql"
-    LIMITS = PostgreSQLLimits
     NOW = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
     AT = "coalesce(%(at)s::bigint, {now} + %(delay)s::bigint)"
-
-    # Neither this nor SETTLE says state = 1: the planner would walk the running index, which is full of dead
-    # entries under load. SKIP LOCKED: one user's open `set` must not hold up a whole round.
-    REMOVED = """
-        ended as materialized (
-          select job.id from tinystore_django_job job
-          join unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
-            on job.id = done.id and job.run = done.run and job.lease = done.lease
-          where job.next_at is null or job.cancelled for update of job skip locked),
-        removed as (
-          delete from tinystore_django_job where id = any(array(select id from ended)) returning id, run, lease)
-    """
-
-    # A worker's whole round in one statement, and so in one trip and one commit. The ORM has no UPDATE of a
-    # limited, locked, ordered selection with RETURNING. array(...) is evaluated once, so that the rows are found
-    # by their primary key and never more of them than the limit.
-    CLAIM = f"""
-        with {REMOVED},
-        claimed as (
-          update tinystore_django_job job
-          set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
-          where id = any(array(
-            select head.id from unnest(%(queues)s::text[], %(free)s::int[]) wanted(queue, free)
-            cross join lateral (
-              select id from tinystore_django_job where queue = wanted.queue and state = 0 and at <= {{now}}
-              order by at, id limit wanted.free for update skip locked) head))
-          returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
-        select {{now}}, (
-            select min(head.at) from unnest(%(queues)s::text[]) known(queue)
-            cross join lateral (
-              select at from tinystore_django_job where queue = known.queue and state = 0 and at > {{now}}
-              order by at limit 1) head),
-          array(select array[id, run, lease] from removed), claimed.*
-        from (select 1) always left join claimed on true
-    """
-
-    # The same with a bound on what runs; without the row that was to be locked, nothing can be counted.
-    CLAIM_WITH_TOTALS = CLAIM.replace(
-        "%(free)s::int[]) wanted(queue, free)", "%(free)s::int[], %(totals)s::int[]) wanted(queue, free, total)"
-    ).replace(
-        "limit wanted.free",
-        """limit case
-          when wanted.total is null then wanted.free
-          when not exists (select 1 from tinystore_django_queue where name = wanted.queue) then 0
-          else greatest(0, least(wanted.free, wanted.total - (
-            select count(*) from tinystore_django_job job where job.queue = wanted.queue and job.state = 1))) end""",
-    )
-
-    ISOLATION = "set transaction isolation level read committed"
-
-    REMOVE = f"with {REMOVED} select id, run, lease from removed"
-
-    SETTLE = """
-        with settled as materialized (
-          select job.id as job_id, done.* from tinystore_django_job job
-          join jsonb_to_recordset(%(rows)s::jsonb) done(id bigint, run int, lease bigint, seen_next bigint,
-            seen_repeat text, state smallint, attempt int, at bigint, due bigint, "group" text, error text,
-            traceback text, keep_error bool, released bool, ended_at bigint, until bigint, kept_until bigint,
-            last_started_at bigint, last_ended_at bigint)
-            on job.id = done.id and job.run = done.run and job.lease = done.lease
-          where job.next_at is not distinct from done.seen_next and not job.cancelled
-            and job.repeat is not distinct from done.seen_repeat
-          for update of job skip locked)
-        update tinystore_django_job job set state = settled.state, attempt = settled.attempt,
-          at = coalesce(settled.at, job.at), due = settled.due, "group" = settled."group",
-          error = case when settled.keep_error then job.error else settled.error end,
-          traceback = case when settled.keep_error then job.traceback else settled.traceback end,
-          released = settled.released, ended_at = settled.ended_at, until = settled.until,
-          kept_until = settled.kept_until,
-          last_started_at = coalesce(settled.last_started_at, job.last_started_at),
-          last_ended_at = coalesce(settled.last_ended_at, job.last_ended_at),
-          lease = null, started_at = null, next_at = null, next_group = null
-        from settled where job.id = settled.job_id returning settled.id, settled.run, settled.lease
-    """
 
     CLEAR = """
         delete from tinystore_django_job where id = any(array(
@@ -113,6 +35,8 @@ class PostgreSQL(Database):
           limit %(most)s for update skip locked))
         returning id
     """
+
+    SUMS = "json_to_recordset(%(sums)s::json) sums(queue text, started bigint, failed bigint, longest_wait bigint)"
 
     TELL = "select pg_notify(%(channel)s, %(queue)s)"
 
@@ -147,46 +71,13 @@ class PostgreSQL(Database):
         with self.transaction():
             yield
 
-    def run_all(self, statements: Sequence[str], parameters: dict[str, Any]) -> list[Rows]:
-        """In one trip, where the driver puts the parameters in itself. Each statement has a snapshot of its own, and
-        together they are one transaction."""
-        features: Any = self.connection.features
-        if features.uses_server_side_binding:
-            with self.transaction():
-                return super().run_all(statements, parameters)
-        with self.connection.cursor() as cursor:
-            cursor.execute(";".join(map(self.timed, statements)), {**parameters, "now": clock.now()})
-            answers = [cursor.fetchall() if cursor.description else []]
-            while cursor.nextset():
-                answers.append(cursor.fetchall() if cursor.description else [])
-            return answers
-
-    def claim(
-        self,
-        lease: int,
-        wanted: Mapping[str, int],
-        ended: Sequence[Fence] = (),
-        totals: Mapping[str, int] | None = None,
-    ) -> Claimed:
-        bounds = [(totals or {}).get(queue) for queue in wanted]
-        asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
-        asked |= _fences(ended)
-        if totals:
-            return self._claim_with_totals(asked | {"names": list(totals)})
-        return _claimed(lease, self.run(self.CLAIM, asked))
-
-    def _claim_with_totals(self, asked: dict[str, Any]) -> Claimed:
-        # What ended must not count any more, and the locks stand before the counts: each a statement of its own. The
-        # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock.
-        before = [] if self.in_transaction() else [self.ISOLATION]
-        answers = self.run_all([*before, self.REMOVE, *self.LIMITS.LOCK, self.CLAIM_WITH_TOTALS], asked)
-        return replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
-
-    def remove(self, runs: Sequence[Fence]) -> set[Fence]:
-        return _as_fences(self.run(self.REMOVE, _fences(runs)))
-
-    def settle(self, rows: Sequence[Settled]) -> set[Fence]:
-        return _as_fences(self.run(self.SETTLE, {"rows": json.dumps([parameters(row) for row in rows])}))
+    @contextmanager
+    def quick_reads(self) -> Iterator[None]:
+        # What the planner expects of ten thousand rows makes the server compile the statement: half a second, for
+        # one that takes a hundredth of it. LOCAL ends with the transaction, so that a pooler sees nothing of it.
+        with self.transaction():
+            self.run("set local jit = off")
+            yield
 
     def is_deadlock(self, error: DatabaseError) -> bool:
         return isinstance(error.__cause__, DeadlockDetected)
@@ -219,18 +110,3 @@ class PostgreSQL(Database):
             selector.register(raw.fileno(), selectors.EVENT_READ)
             readable = selector.select(0)
         return not readable or self.connection.is_usable()
-
-
-def _claimed(lease: int, rows: Rows) -> Claimed:
-    now, next_due, removed, *_ = rows[0]
-    taken = sorted((row[3:] for row in rows if row[3] is not None), key=lambda row: (row[-1], row[0]))
-    return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due, _as_fences(removed))
-
-
-def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:
-    ids, numbers, leases = map(list, zip(*runs, strict=True)) if runs else ([], [], [])
-    return {"ids": ids, "runs": numbers, "leases": leases}
-
-
-def _as_fences(rows: Iterable[Sequence[int]]) -> set[Fence]:
-    return {(job, run, lease) for job, run, lease in rows}

@@ -48,6 +48,7 @@ class Held:
     group: str | None
     repeat: str | None
     started_at: int
+    waited: int = field(default=0, compare=False)  # from when it could start until it did
 
     @property
     def fence(self) -> Fence:
@@ -136,6 +137,16 @@ class Settled:
     drops_steps: bool = False  # not a column: its steps go with this settle
 
 
+@dataclass(slots=True)
+class Sum:
+    """What a worker did in a queue since it last wrote it down."""
+
+    queue: str
+    started: int = 0
+    failed: int = 0
+    longest_wait: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Renewal:
     """What a renewed lease learned on the way."""
@@ -143,4 +154,4 @@ class Renewal:
     now: int
     next_expiry: int | None  # of the other workers' leases
     orphans: bool  # running jobs whose lease is gone
-    clearable: bool  # rows past their keep, or progress left behind by runs that ended
+    clearable: bool  # jobs, minutes or groups past their keep, or progress left behind by runs that ended

@@ -39,26 +39,28 @@ class SQLite(Database):
     """
 
     # The first due time of each queue: an idle worker's only question.
-    HEADS = """
+    HEADS = f"""
         select known.value,
           (select at from tinystore_django_job where queue = known.value and state = 0 order by at, id limit 1)
-        from json_each(%(queues)s) known
+        from json_each(%(queues)s) known where {Database.PLAYING.format(queue="known.value")}
     """
 
-    CLAIM = """
+    # Asked again: while it waited for the lock, its queue may have been paused.
+    CLAIM = f"""
         update tinystore_django_job
-        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {now}
-        where id in (select id from tinystore_django_job where queue = %(queue)s and state = 0 and at <= {now}
-          order by at, id limit %(free)s)
+        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
+        where id in (select id from tinystore_django_job where queue = %(queue)s and state = 0 and at <= {{now}}
+          and {Database.PLAYING.format(queue="%(queue)s")} order by at, id limit %(free)s)
         returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
     """
 
     RUNNING = "select count(*) from tinystore_django_job where queue = %(queue)s and state = 1"
 
-    NEXT_DUE = """
+    NEXT_DUE = f"""
         select min(at) from (
-          select (select at from tinystore_django_job where queue = known.value and state = 0 and at > {now}
-            order by at limit 1) as at from json_each(%(queues)s) known)
+          select (select at from tinystore_django_job where queue = known.value and state = 0 and at > {{now}}
+            order by at limit 1) as at
+          from json_each(%(queues)s) known where {Database.PLAYING.format(queue="known.value")})
     """
 
     REMOVE = """
@@ -85,6 +87,11 @@ class SQLite(Database):
           select id from tinystore_django_job where kept_until <= {now} order by kept_until limit %(most)s)
         returning id
     """
+
+    SUMS = """(
+          select json_extract(value, '$.queue') as queue, json_extract(value, '$.started') as started,
+            json_extract(value, '$.failed') as failed, json_extract(value, '$.longest_wait') as longest_wait
+          from json_each(%(sums)s))"""
 
     def __init__(self, alias: str) -> None:
         super().__init__(alias)
@@ -171,7 +178,7 @@ class SQLite(Database):
             rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue], totals.get(queue))]
             next_due = self.run(self.NEXT_DUE, {"queues": queues})[0][0]
         taken = sorted(rows, key=lambda row: (row[-1], row[0]))
-        return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due)
+        return Claimed(now, held(lease, taken), next_due)
 
     def _claim_queue(self, lease: int, queue: str, free: int, total: int | None) -> Rows:
         if total is not None:

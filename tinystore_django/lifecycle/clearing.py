@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Model, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from ..databases import database
-from ..models import Job, Progress
+from ..databases.base import MINUTES_KEPT
+from ..models import Group, Job, Minute, Progress
 
 BATCH = 500
 
 
 def clear(alias: str) -> int:
-    """Deletes one batch of rows past their keep, and what runs that ended left behind; how many rows there were."""
+    """Deletes one batch of each kind of rows past their keep; how many rows there were."""
     clear_progress(alias)
-    return database(alias).clear(BATCH)
+    store = database(alias)
+    now = store.now()
+    minutes = _clear(alias, Minute, minute__lte=now - MINUTES_KEPT)
+    return store.clear(BATCH) + minutes + _clear(alias, Group, until__lte=now)
 
 
 def clear_progress(alias: str) -> None:
@@ -22,3 +26,11 @@ def clear_progress(alias: str) -> None:
     # Looked up for each report: of an Exists PostgreSQL may make a join that scans all jobs.
     current = Job.objects.filter(pk=OuterRef("job"), lease__isnull=False).values("run")
     Progress.objects.using(alias).exclude(run=Coalesce(Subquery(current), -1)).delete()
+
+
+def _clear(alias: str, model: type[Model], **past: int) -> int:
+    rows = model._default_manager.using(alias)
+    with database(alias).transaction():
+        # Two workers that clear at the same time leave each other's rows alone.
+        found = list(rows.select_for_update(skip_locked=True).filter(**past).values_list("pk", flat=True)[:BATCH])
+        return rows.filter(pk__in=found).delete()[0]

@@ -18,11 +18,15 @@ from .settling import Finished, settle
 BATCH = 100
 
 
-def take(alias: str, name: str, queues: Iterable[str], span: int) -> int:
-    """Opens a lease that lasts `span` microseconds unless renewed; its primary key."""
+def take(alias: str, name: str, queues: Iterable[str], span: int, *, version: str = "", woken: str = "") -> int:
+    """Opens a lease that lasts `span` microseconds unless renewed; its primary key.
+
+    The name is host:pid; the version and how the worker is woken, in words, are for an operator to read.
+    """
     now = database(alias).now()
-    lease = Lease.objects.using(alias).create(name=name, queues=" ".join(queues), started_at=now, expires_at=now + span)
-    return lease.pk
+    about = {"name": name, "queues": " ".join(queues), "version": version, "woken": woken}
+    times = {"started_at": now, "renewed_at": now, "expires_at": now + span}
+    return Lease.objects.using(alias).create(**about, **times).pk
 
 
 def renew(alias: str, lease: int, span: int) -> Renewal | None:

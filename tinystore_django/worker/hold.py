@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 from django.db import Error
 
@@ -18,9 +19,12 @@ from ..databases.rows import Fence, Held, Renewal
 from ..lifecycle import asides, leasing, stepping
 from ..lifecycle.aftermath import Ending
 from ..lifecycle.settling import Finished, settle
+from ..lifecycle.tallying import add_up
 from ..options import QueueOptions
 from ..registry import Declaration, find
+from ..version import __version__
 from .connections import is_pooled
+from .tally import Tally
 
 logger = logging.getLogger("tinystore_django")
 
@@ -28,12 +32,14 @@ logger = logging.getLogger("tinystore_django")
 class Hold:
     """One lease at a time, shared by the threads of its worker."""
 
-    def __init__(self, declarations: Iterable[Declaration], span: int) -> None:
+    def __init__(self, declarations: Iterable[Declaration], span: int, woken: str = "") -> None:
         self.declarations = {one.name: one for one in declarations}
         self.alias = next(iter(self.declarations.values())).alias
         self.options = {name: one.options for name, one in self.declarations.items()}
         self.limits = {name: options for name, options in self.options.items() if options.limited}
         self.span = span
+        self.woken = woken
+        self.tally = Tally()
         self.lease: int | None = None
         self._lasts_until = 0.0  # of time.monotonic()
         self._taking = threading.Lock()
@@ -48,7 +54,8 @@ class Hold:
             if self.lease is None:
                 self._lasts_until = time.monotonic() + self.span / 1e6
                 name = f"{socket.gethostname()}:{os.getpid()}"
-                self.lease = leasing.take(self.alias, name, self.declarations, self.span)
+                about = {"version": __version__, "woken": self.woken}
+                self.lease = leasing.take(self.alias, name, self.declarations, self.span, **about)
             return self.lease
 
     @property
@@ -104,6 +111,10 @@ class Hold:
         self.reported = self.reported or bool(reported)
         return bool(reported)
 
+    def write_tally(self) -> bool:
+        """Adds what was counted to the sums of the minute; whether there was anything."""
+        return self.tally.hand_over(partial(add_up, self.alias))
+
     def return_unknown(self) -> None:
         """Gives back what a broken connection claimed for us without saying so."""
         if self.lease is not None:
@@ -116,6 +127,7 @@ class Hold:
         self._give_back([control.held for control in self.runs.values()])
         if self.lease is not None:
             leasing.give_up(self.alias, self.lease)
+        self.write_tally()
 
     def options_of(self, queue: str) -> QueueOptions | None:
         """What this process knows of a queue, whether it runs it or not; a lost job may be of any."""

@@ -55,6 +55,7 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     hold = Hold(declarations, conf.lease())
     hold.take()
     for held, outcome in hold.sweep().items():
+        hold.tally.ended(held, outcome)
         announcing.settled(held, outcome, LOST)
     patience = Patience(hold.alias)
     upkeep = Upkeep(hold, patience, lambda lost: None)
@@ -112,6 +113,7 @@ def _run_one(hold: Hold, declaration: Declaration) -> int:
 
 
 def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
+    hold.tally.started(held)
     task = new_task(held, declaration)
     hold.runs[held.fence] = task.control
     task.control.on_progress = hold.on_progress
@@ -122,6 +124,7 @@ def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
         del hold.runs[held.fence]
     if outcome is None:
         return 0
+    hold.tally.ended(held, outcome)
     announcing.settled(held, outcome, ended.ending.error)
     return 1
 

@@ -172,6 +172,7 @@ class Loop(threading.Thread):
             logger.warning("%s: its job is no longer this worker's, nothing was settled", one.task.control)
             return
         self.settled += 1
+        self._hold.tally.ended(one.task.held, outcome)
         error = f": {first_line(one.ending.error)}" if outcome in ("retry", "failed") and one.ending.error else ""
         logger.info("%s %s %.0f ms%s", one.task.control, outcome, one.seconds * 1000, error)
         self._announce(one.task.held, outcome, one.ending.error)
@@ -180,6 +181,7 @@ class Loop(threading.Thread):
         """Hears of jobs that were taken back: they are due, and their runs settled."""
         self.wake.set()
         for held, outcome in lost.items():
+            self._hold.tally.ended(held, outcome)
             self._announce(held, outcome, LOST)
 
     def _announce(self, held: Held, outcome: str, error: str | None) -> None:
@@ -188,6 +190,7 @@ class Loop(threading.Thread):
             self._pool.start(partial(_announce, held, outcome, error))
 
     def _start(self, held: Held) -> None:
+        self._hold.tally.started(held)
         task = new_task(held, self._hold.declarations[held.queue])
         self._running[held.queue] += 1
         self._hold.runs[held.fence] = task.control

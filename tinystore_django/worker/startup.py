@@ -7,11 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from django.db import OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
 
-from .. import conf
-from ..databases import database
 from ..errors import InvalidError
 from ..registry import Declaration, declared
-from ..timing.durations import in_words
 from .worker import Worker
 
 APP = "tinystore_django"
@@ -89,7 +86,5 @@ def described(workers: Iterable[Worker]) -> list[str]:
 
 def _described(worker: Worker) -> str:
     runs = ", ".join(f"{name} ({slots} at once)" for name, slots in worker.slots.items())
-    heard = database(worker.alias).woken(conf.notify())
-    woken = f"{heard}and every" if heard else "every"
     vendor = connections[worker.alias].display_name
-    return f"runs {runs} of database {worker.alias!r} ({vendor}), woken {woken} {in_words(worker.poll)}"
+    return f"runs {runs} of database {worker.alias!r} ({vendor}), woken {worker.woken}"

@@ -20,6 +20,8 @@ from .patience import Patience
 LOOK = 0.5
 # Seconds between two writes of progress.
 REPORT = 0.1
+# Seconds between two additions to the sums of a minute.
+ADD_UP = 3.0
 # How often as long as a batch took to clear its lock is then left to others: SQLite has one for all who write.
 REST = 3.0
 
@@ -35,6 +37,7 @@ class Upkeep(threading.Thread):
         self._every = hold.span / 3e6
         self._renews_at = time.monotonic() + self._every
         self._reports_at = 0.0
+        self._adds_up_at = 0.0
         self._stopping = False
         self._wake = threading.Event()
 
@@ -72,6 +75,8 @@ class Upkeep(threading.Thread):
                 self._hold.stop_cancelled()
             if time.monotonic() >= self._reports_at and self._hold.write_progress():
                 self._reports_at = time.monotonic() + REPORT
+            if time.monotonic() >= self._adds_up_at and self._hold.write_tally():
+                self._adds_up_at = time.monotonic() + ADD_UP
             let_go(self._hold.alias)
             self._patience.well()
         except Exception as error:  # a lease that nobody renews would cost every run
@@ -101,7 +106,7 @@ class Upkeep(threading.Thread):
     def _clear(self) -> float | None:
         """Clears one batch, and says how many seconds to leave to others before the next; None if it was the last."""
         began = time.monotonic()
-        full = clear(self._hold.alias) == BATCH
+        full = clear(self._hold.alias) >= BATCH
         return REST * (time.monotonic() - began) if full else None
 
     def _sweep(self) -> bool:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from .. import conf
+from ..databases import database
 from ..databases.listening import ANY
 from ..errors import InvalidError
 from ..lifecycle import asides, notices, scheduling
 from ..registry import Declaration
+from ..timing.durations import in_words
 from .hold import Hold
 from .listening import Listening
 from .loop import Loop, Pace
@@ -47,13 +49,19 @@ class Worker:
         self.slots = {one.name: slots(one, concurrency) for one in self.declarations}
         self.grace = (conf.grace() if grace is None else grace) / 1e6
         self.poll = conf.poll() if poll is None else poll
-        self._hold = Hold(self.declarations, conf.lease() if lease is None else lease)
+        self._hold = Hold(self.declarations, conf.lease() if lease is None else lease, self.woken)
         self.patience = Patience(self.alias)
         pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs)
         self._loop = Loop(self._hold, pace, self.patience)
         self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience)
         self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost)
         self._hold.on_progress = self._upkeep.report
+
+    @property
+    def woken(self) -> str:
+        """How it hears of new jobs, in words: "by LISTEN/NOTIFY and every 1s"."""
+        heard = database(self.alias).woken(conf.notify())
+        return f"{heard}and every {in_words(self.poll)}" if heard else f"every {in_words(self.poll)}"
 
     @property
     def settled(self) -> int:

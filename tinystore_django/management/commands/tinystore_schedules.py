@@ -14,22 +14,20 @@ from django.db import connections, router
 from django.utils import timezone
 
 from tinystore_django.databases import database
-from tinystore_django.errors import CorruptError, InvalidError
-from tinystore_django.jobs import LastRun
+from tinystore_django.errors import InvalidError
 from tinystore_django.lifecycle import repeating
 from tinystore_django.lifecycle.repeating import Name, Repeating
 from tinystore_django.models import Job
 from tinystore_django.options import whole
-from tinystore_django.registry import declared, find
+from tinystore_django.registry import find
+from tinystore_django.timetable import NOT_OPENED, is_of_queue, repeat_of, schedules, took
 from tinystore_django.timing import clock
 from tinystore_django.timing.cron import Cron
-from tinystore_django.timing.durations import UNITS, in_words
-from tinystore_django.timing.repeats import Repeat, read
+from tinystore_django.timing.repeats import Repeat
 from tinystore_django.values import first_line, is_text, plain
 from tinystore_django.worker.startup import check_migrated
 
 MOST = 100
-NOT_OPENED = "not opened"
 
 
 class Command(BaseCommand):
@@ -56,7 +54,7 @@ class Command(BaseCommand):
 
     def _show(self, alias: str, names: Collection[Name], count: int, everything: bool) -> None:
         now = database(alias).now()
-        found = chain(_schedules(alias, names, now), repeating.others(alias, names))
+        found = chain(schedules(alias, names, now), repeating.others(alias, names))
         first = next(found, None)
         if first is None:
             self.stdout.write(f"nothing repeats in database {alias!r}{' by that name' if names else ''}")
@@ -83,45 +81,25 @@ def _name(text: str) -> Name:
     return Name(queue, key or None)
 
 
-def _schedules(alias: str, names: Collection[Name], now: int) -> list[Repeating]:
-    """The schedules by name: those with a row, and those of the code that nothing has opened yet."""
-    found = {job.queue: job for job in repeating.schedules(alias, names)}
-    for one in declared():
-        if one.repeat and one.alias == alias and (not names or Name(one.name) in names):
-            at = clock.to_datetime(one.repeat.next(now))
-            new = Repeating(one.name, one.name, one.repeat.text, NOT_OPENED, at, 0, None, None)
-            found.setdefault(one.name, new)
-    return [found[name] for name in sorted(found)]
-
-
 def _described(job: Repeating, alias: str, now: int, count: int) -> Iterator[str]:
     """The job in lines: its name and its repeat, then what there is to say of it."""
-    repeat = _readable(job.repeat)
+    repeat = repeat_of(job)
     place = repeat.zone if isinstance(repeat, Cron) else timezone.get_current_timezone()
     yield f"{_named(job, alias)}: {repeat.in_words() if repeat else f'{job.repeat!r}, which no longer reads'}"
     yield f"  next      {_next(job, place)}"
     for at in islice(_then(job, repeat, now), count - 1):
         yield f"  then      {_moment(at, place)}"
     if job.last_run is not None:
-        yield f"  last run  {_moment(job.last_run.started_at, place)}, took {_took(job.last_run)}"
+        yield f"  last run  {_moment(job.last_run.started_at, place)}, took {took(job.last_run)}"
     if job.error:
         yield f"  error     {first_line(job.error)}"
     if unrun := _unrun(job, alias):
         yield f"  not run   {unrun}"
 
 
-def _readable(text: str) -> Repeat | None:
-    try:
-        return read(text)
-    except CorruptError:
-        return None
-
-
 def _named(job: Repeating, alias: str) -> str:
     """What a call of this command takes: a schedule's name, else queue/id."""
-    declaration = find(alias, job.queue)
-    is_queue = declaration is not None and declaration.repeat is None
-    return plain(job.queue if job.is_schedule and not is_queue else f"{job.queue}/{job.key}")
+    return plain(job.queue if job.is_schedule and not is_of_queue(job, alias) else f"{job.queue}/{job.key}")
 
 
 def _next(job: Repeating, place: tzinfo) -> str:
@@ -156,8 +134,3 @@ def _moment(at: datetime, place: tzinfo) -> str:
     with suppress(OverflowError):
         at = at.astimezone(place)
     return f"{at.isoformat(' ', 'milliseconds' if at.microsecond else 'seconds')} {at.tzinfo}"
-
-
-def _took(run: LastRun) -> str:
-    milliseconds = (run.ended_at - run.started_at) // (clock.MICROSECOND * UNITS["ms"])
-    return in_words(milliseconds * UNITS["ms"])

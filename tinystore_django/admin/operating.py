@@ -1,0 +1,134 @@
+"""The actions of the list and the buttons of a job's page, which are the same."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from ..models import Job
+from . import log
+from .aliases import carried, with_query
+from .forms import MoveForm
+from .verbs import CANCEL, MOVE, RETRY, RUN, VERBS, Verb, left, said
+
+if TYPE_CHECKING:
+    JobModelAdmin = admin.ModelAdmin[Job]
+else:
+    JobModelAdmin = admin.ModelAdmin
+
+
+class OperatingAdmin(JobModelAdmin):
+    """What may be done to jobs, each by a permission of its own that is asked for here, on the server."""
+
+    actions = ("retry_now", "run_now", "move_time", "cancel")
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return RETRY.allowed(request)
+
+    def has_move_permission(self, request: HttpRequest) -> bool:
+        return MOVE.allowed(request)
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return CANCEL.allowed(request)
+
+    @admin.action(description=RETRY.label, permissions=["retry"])
+    def retry_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        """Starts failed jobs again."""
+        self._operate(request, RETRY, queryset)
+
+    @admin.action(description=RUN.label, permissions=["retry"])
+    def run_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        """Makes scheduled jobs due now."""
+        self._operate(request, RUN, queryset)
+
+    @admin.action(description=gettext_lazy("Move the time…"), permissions=["move"])
+    def move_time(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
+        """Asks for a time, and makes jobs that have not started due then."""
+        form = _move_form(request, queryset.db)
+        if not form.is_valid():
+            return self._ask_time(request, form, _chosen(request))
+        self._operate(request, MOVE, queryset, form.cleaned_data["time"])
+        return None
+
+    @admin.action(description=CANCEL.label, permissions=["cancel"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        """Takes jobs away; the handlers of running ones are told to stop."""
+        self._operate(request, CANCEL, queryset)
+
+    def operate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """What a button of a job's page does."""
+        verb = VERBS.get(request.POST.get("verb", ""))
+        job = self.get_object(request, unquote(object_id))
+        if verb is None or not verb.allowed(request):
+            raise PermissionDenied
+        if job is None:
+            return self._to(request, "changelist")
+        if verb is CANCEL and "sure" not in request.POST:
+            return self._ask(request, "sure.html", job=job, title=gettext_lazy("Cancel this job?"))
+        more = []
+        if verb is MOVE:
+            form = _move_form(request, self._rows(request, job).db)
+            if not form.is_valid():
+                return self._ask_time(request, form, {"verb": [verb.name]}, job=job)
+            more = [form.cleaned_data["time"]]
+        self._operate(request, verb, self._rows(request, job), *more, job=job)
+        stays = self._rows(request, job).exists()
+        return self._to(request, "change", job.pk) if stays else self._to(request, "changelist")
+
+    def _rows(self, request: HttpRequest, job: Job) -> QuerySet[Job]:
+        return self.get_queryset(request).filter(pk=job.pk)
+
+    def _operate(
+        self, request: HttpRequest, verb: Verb, jobs: QuerySet[Job], *more: Any, job: Job | None = None
+    ) -> None:
+        """Does it, says what came of it, and writes one entry into Django's log."""
+        # All of them first, in 8 bytes each: what is done to the first ones changes what the query finds.
+        keys = array("q", jobs.order_by("pk").values_list("pk", flat=True).iterator(10_000))
+        outcome = verb.apply(jobs.db, keys, *more)
+        if text := said(verb, outcome):
+            self.message_user(request, text, messages.SUCCESS)
+            log.entry(request, Job, " ".join(filter(None, (text, left(verb, outcome)))), job)
+        if text := left(verb, outcome):
+            self.message_user(request, text, messages.WARNING)
+        if not keys:
+            self.message_user(request, _("No such job is left: nothing was done."), messages.WARNING)
+
+    def _ask_time(
+        self, request: HttpRequest, form: MoveForm, hidden: Mapping[str, list[str]], job: Job | None = None
+    ) -> HttpResponse:
+        title = gettext_lazy("Move the time")
+        pairs = [(name, value) for name, values in hidden.items() for value in values]
+        return self._ask(request, "move.html", form=form, hidden=pairs, job=job, title=title)
+
+    def _ask(self, request: HttpRequest, template: str, **more: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media, **more}
+        context["query"] = with_query("", carried(request))
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, f"admin/tinystore_django/job/{template}", context)
+
+    def _to(self, request: HttpRequest, page: str, *arguments: Any) -> HttpResponse:
+        url = reverse(f"admin:tinystore_django_job_{page}", args=arguments, current_app=self.admin_site.name)
+        return HttpResponseRedirect(with_query(url, carried(request)))
+
+
+def _move_form(request: HttpRequest, alias: str) -> MoveForm:
+    """Filled in as soon as there is a time to look at: before that, nothing is wrong."""
+    return MoveForm(request.POST if request.POST.get("time") else None, alias)
+
+
+def _chosen(request: HttpRequest) -> dict[str, list[str]]:
+    """What an action's form is posted with again, once more was asked."""
+    names = ("action", "index", "select_across", ACTION_CHECKBOX_NAME)
+    return {name: request.POST.getlist(name) for name in names}

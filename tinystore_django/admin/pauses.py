@@ -1,0 +1,55 @@
+"""The buttons that pause and resume, which queues and schedules share."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from ..errors import InvalidError
+from ..lifecycle.pausing import pause, resume
+from ..options import check_name
+from .pages import PageAdmin, may
+
+PERMISSION = "pause_queue"
+
+
+class PausingAdmin(PageAdmin):
+    """A page with a button to pause or resume each of its rows."""
+
+    def operate(self, request: HttpRequest, alias: str) -> None:
+        verb = next((one for one in ("pause", "resume") if one in request.POST), None)
+        if verb is None or not may(request, PERMISSION):
+            raise PermissionDenied
+        name = _name(request.POST[verb])
+        if verb == "pause":
+            self._say(
+                request,
+                name,
+                pause(alias, name),
+                _("Paused %(name)s."),
+                _("Nothing is changed: %(name)s was paused already."),
+            )
+        else:
+            self._say(
+                request,
+                name,
+                resume(alias, name),
+                _("Resumed %(name)s."),
+                _("Nothing is changed: %(name)s was not paused."),
+            )
+
+    def _say(self, request: HttpRequest, name: str, done: bool, said: str, otherwise: str) -> None:
+        if done:
+            self.log(request, name, said % {"name": name})
+            self.message_user(request, said % {"name": name}, messages.SUCCESS)
+        else:
+            self.message_user(request, otherwise % {"name": name}, messages.WARNING)
+
+
+def _name(text: str) -> str:
+    try:
+        return check_name(text)
+    except InvalidError as error:  # no button of ours
+        raise PermissionDenied from error

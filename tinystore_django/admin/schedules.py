@@ -1,0 +1,109 @@
+"""Schedules in the admin: when each comes, how it last went, and buttons to run it now and to pause it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from .. import timetable
+from ..databases import database
+from ..lifecycle.figures import alive
+from ..lifecycle.pausing import paused
+from ..lifecycle.repeating import Repeating
+from ..models import Job, Schedule
+from ..registry import find
+from ..timing import clock
+from . import showing
+from .pages import may
+from .pauses import PERMISSION, PausingAdmin
+from .verbs import RUN, left, said
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A schedule as a row of the page."""
+
+    name: str
+    repeat: str
+    next: str
+    last: str
+    took: str
+    error: str
+    notes: list[str]
+    paused: str
+    can_run: bool
+
+
+@admin.register(Schedule)
+class ScheduleAdmin(PausingAdmin):
+    """The schedules of the code, and those whose code is gone and whose rows are still there."""
+
+    template = "admin/tinystore_django/schedule/page.html"
+    permissions = ("view_job", RUN.permission, PERMISSION)
+
+    def content(self, request: HttpRequest, alias: str) -> dict[str, Any]:
+        now = database(alias).now()
+        jobs = [one for one in timetable.schedules(alias, (), now) if not timetable.is_of_queue(one, alias)]
+        page = self.paged(request, jobs)
+        since, workers = paused(alias), alive(alias)
+        at = clock.to_datetime(now)
+        rows = [_shown(job, at, since.get(job.queue), _notes(alias, job.queue, workers[job.queue])) for job in page]
+        return {"page": page, "rows": rows, "may_pause": may(request, PERMISSION), "may_run": RUN.allowed(request)}
+
+    def operate(self, request: HttpRequest, alias: str) -> None:
+        if "run" not in request.POST:
+            super().operate(request, alias)
+            return
+        if not RUN.allowed(request):
+            raise PermissionDenied
+        name = request.POST["run"]
+        keys = Job.objects.using(alias).filter(queue=name, key=name, released=False).values_list("pk", flat=True)
+        outcome = RUN.apply(alias, list(keys[:1]))
+        if text := said(RUN, outcome):
+            self.log(request, name, text)
+            self.message_user(request, text, messages.SUCCESS)
+        else:
+            kept = left(RUN, outcome) or _("No worker has started with %(name)s yet.") % {"name": name}
+            self.message_user(request, kept, messages.WARNING)
+
+
+def _shown(job: Repeating, now: datetime, since: datetime | None, notes: list[str]) -> Shown:
+    repeat = timetable.repeat_of(job)
+    unread = _("%(repeat)s, which no longer reads") % {"repeat": job.repeat}
+    return Shown(
+        name=job.queue,
+        repeat=repeat.in_words() if repeat else unread,
+        next=_next(job, now),
+        last=showing.due(job.last_run.started_at, now) if job.last_run else showing.NOTHING,
+        took=timetable.took(job.last_run) if job.last_run else showing.NOTHING,
+        error=showing.line(job.error),
+        notes=notes,
+        paused=showing.away(since, now) if since else "",
+        can_run=job.state in RUN.states,
+    )
+
+
+def _next(job: Repeating, now: datetime) -> str:
+    if job.state == "running":
+        return _("it runs now")
+    if job.state == "failed":
+        return _("never: it has failed")
+    return showing.due(job.at, now)
+
+
+def _notes(alias: str, name: str, workers: int) -> list[str]:
+    declaration = find(alias, name)
+    notes = []
+    if declaration is None:
+        notes.append(_("This code declares no such schedule."))
+    elif declaration.handler is None and not workers:
+        notes.append(_("It has no handler."))
+    if not workers:
+        notes.append(_("No worker runs it."))
+    return notes

@@ -1,0 +1,46 @@
+"""What a worker's queues did since it was last written down: a few additions a job, and no query."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ..databases.rows import Held, Sum
+
+
+class Tally:
+    """Sums by queue, from when they were last handed over; shared by the threads of a worker."""
+
+    def __init__(self) -> None:
+        self._adding = threading.Lock()
+        self._sums: dict[str, Sum] = {}
+
+    def started(self, held: Held) -> None:
+        """Counts a run, and how long its job had waited."""
+        self._add(Sum(held.queue, started=1, longest_wait=held.waited))
+
+    def ended(self, held: Held, outcome: str) -> None:
+        """Counts a run that has failed, whether or not its job is tried again."""
+        if outcome in ("retry", "failed", "lost"):
+            self._add(Sum(held.queue, failed=1))
+
+    def hand_over(self, write: Callable[[list[Sum]], object]) -> bool:
+        """Gives the sums to `write` and begins anew; whether there were any. If it raises, they are kept."""
+        with self._adding:
+            sums, self._sums = self._sums, {}
+        if not sums:
+            return False
+        try:
+            write(list(sums.values()))
+        except BaseException:
+            for one in sums.values():
+                self._add(one)
+            raise
+        return True
+
+    def _add(self, more: Sum) -> None:
+        with self._adding:
+            kept = self._sums.setdefault(more.queue, Sum(more.queue))
+            kept.started += more.started
+            kept.failed += more.failed
+            kept.longest_wait = max(kept.longest_wait, more.longest_wait)
