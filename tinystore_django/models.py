@@ -124,6 +124,21 @@ class Progress(models.Model):
         return self.progress
 
 
+class Cancel(models.Model):
+    """That a job was cancelled, for whoever watches it: its row is gone, as a done job's is."""
+
+    job = models.BigIntegerField(primary_key=True)
+    until = InstantField(db_index=True)  # it may be forgotten from then on
+
+    class Meta:
+        verbose_name = _("cancel")
+        verbose_name_plural = _("cancels")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self.job)
+
+
 class Lease(models.Model):
     """A worker process that is alive until `expires_at`, unless it renews it."""
 

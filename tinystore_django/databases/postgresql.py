@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 
 from ..timing import clock
 from .base import Database, held, parameters
-from .listening import Listener, NotifyListener
+from .listening import WATCHED, Listener, NotifyListener
 from .rows import Batch, Claimed, Fence, Settled
 
 # poll where there is one: select knows no file above 1,023, and many handlers open many.
@@ -28,6 +28,7 @@ class PostgreSQL(Database):
     vendor = "postgresql"
     NOW = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
     AT = "coalesce(%(at)s::bigint, {now} + %(delay)s::bigint)"
+    AMONG = "= any(%(ids)s)"
 
     # Neither this nor SETTLE says state = 1: the planner would walk the running index, which is full of dead
     # entries under load. SKIP LOCKED: one user's open `set` must not hold up a whole round.
@@ -112,12 +113,18 @@ class PostgreSQL(Database):
 
     CLEAR = """
         delete from tinystore_django_job where id = any(array(
-          select id from tinystore_django_job where kept_until <= {now} order by kept_until
+          select id from tinystore_django_job where kept_until <= {now}
+            and (state <> 2 or ended_at <= {now} - %(remembered)s) order by kept_until
           limit %(most)s for update skip locked))
         returning id
     """
 
     TELL = "select pg_notify(%(channel)s, %(queue)s)"
+
+    TELL_ALL = "select pg_notify(%(channel)s, word) from unnest(%(words)s::text[]) said(word)"
+
+    def array(self, numbers: Sequence[int]) -> Any:
+        return list(numbers)
 
     def now(self) -> int:
         if (frozen := clock.frozen()) is not None:
@@ -183,8 +190,8 @@ class PostgreSQL(Database):
     def is_deadlock(self, error: DatabaseError) -> bool:
         return isinstance(error.__cause__, DeadlockDetected)
 
-    def clear(self, most: int) -> int:
-        return len(self.run(self.CLEAR, {"most": most}))
+    def clear(self, most: int, remembered: int) -> int:
+        return len(self.run(self.CLEAR, {"most": most, "remembered": remembered}))
 
     def rest(self) -> float:
         return 0.0
@@ -192,8 +199,16 @@ class PostgreSQL(Database):
     def tell(self, queue: str) -> None:
         self.run(self.TELL, {"channel": NotifyListener.CHANNEL, "queue": queue})
 
-    def listener(self, notify: bool) -> Listener | None:
-        return NotifyListener(self.connection.get_connection_params()) if notify else None
+    def tell_workers(self, watched: Sequence[str]) -> None:
+        words = [f"{WATCHED}{queue}" for queue in watched]
+        self.run(self.TELL_ALL, {"channel": NotifyListener.CHANNEL, "words": words})
+
+    def tell_watchers(self, moved: Sequence[str]) -> None:
+        self.run(self.TELL_ALL, {"channel": NotifyListener.MOVES, "words": list(moved)})
+
+    def listener(self, notify: bool, moves: bool = False) -> Listener | None:
+        channels = [NotifyListener.MOVES] if moves else []
+        return NotifyListener(self.connection.get_connection_params(), *channels) if notify else None
 
     def woken(self, notify: bool) -> str:
         return f"{NotifyListener.how} " if notify else ""

@@ -98,10 +98,18 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """The jobs of a queue that can start, or those set aside of one of its groups."""
+
+    queue: str
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Renewal:
     """What a renewed lease learned on the way."""
 
     now: int
     next_expiry: int | None  # of the other workers' leases
     orphans: bool  # running jobs whose lease is gone
-    clearable: bool  # rows past their keep
+    clearable: bool  # rows past their keep, or cancels that need not be remembered

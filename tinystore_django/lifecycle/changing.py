@@ -7,6 +7,7 @@ from ..databases.rows import NewJob
 from ..models import Job, Step
 from . import notices
 from .adding import check_room, insert, new_job
+from .clearing import remember_cancel
 from .locking import NOT_STARTED, State, expired, lock
 from .placing import Placing
 
@@ -90,11 +91,13 @@ def cancel(alias: str, queue: str, key: str) -> bool:
         if row is None or row.state == State.DONE or expired(row, store.now()):
             return False
         take_away(row)
+    notices.changed(alias, queue)
     return True
 
 
 def take_away(row: Job) -> None:
     """Removes a locked job; a running one's row stays until its handler, told to stop, has ended."""
+    remember_cancel(row)
     if row.state == State.RUNNING:
         row.cancelled = row.released = True
         row.save(using=row._state.db, update_fields=["cancelled", "released"])

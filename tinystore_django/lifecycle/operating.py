@@ -7,7 +7,7 @@ from ..models import Job
 from ..timing import clock
 from . import notices
 from .changing import start_afresh, take_away
-from .locking import lock_row
+from .locking import known, lock_row
 from .placing import Placing
 from .reading import state_of
 
@@ -27,8 +27,7 @@ def retry(alias: str, job: int) -> str | None:
             return GONE
         if state != "failed":
             return state
-        queue = row.queue
-        assert queue is not None  # as every row has
+        queue = known(row.queue)
         start_afresh(row, Placing(), now)
     notices.changed(alias, queue)
     return None
@@ -47,6 +46,8 @@ def cancel(alias: str, job: int) -> str | None:
         if state == "done":
             return state
         take_away(row)
+        queue = known(row.queue)
+    notices.changed(alias, queue)
     return None
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
 from ..databases import database
+from ..databases.rows import Line
 from ..errors import CorruptError
 from ..jobs import Job, LastRun, Unreadable
 from ..models import Job as Row
@@ -19,21 +22,27 @@ MOST_AHEAD = 10_000
 
 def get(alias: str, queue: str, key: str, codec: Codec[T]) -> Job[T] | None:
     """The job an id names, or None."""
+    found = find(alias, queue, key, codec)
+    return found and found[1]
+
+
+def find(alias: str, queue: str, key: str, codec: Codec[T]) -> tuple[int, Job[T]] | None:
+    """The job an id names, and its row's primary key; or None."""
     rows = Row.objects.using(alias).filter(queue=queue, key=key, released=False)
     row = rows.annotate(now=database(alias).now_expression()).first()
     if row is None or expired(row, row.now):
         return None
-    job = shown(row, row.now, codec)
-    return job if job.state != "waiting" else shown(row, row.now, codec, ahead(row, row.now))
+    places = ahead(alias, [row]) if state_of(row, row.now) == "waiting" else {}
+    return row.pk, shown(row, row.now, codec, places.get(row.pk, 0))
 
 
-def shown(row: Row, now: int, codec: Codec[T], ahead: int = 0) -> Job[T]:
-    """A row as a job, at an instant."""
+def shown(row: Row, now: int, codec: Codec[Any] | None, ahead: int = 0) -> Job[Any]:
+    """A row as a job, at an instant; without a codec, without its value."""
     state = state_of(row, now)
     done = state == "done"
     return Job(
         id=row.key,
-        kept=_value(row, codec),
+        kept=None if codec is None else value(row, codec),
         state=state,
         at=due_at(row),
         attempt=row.attempt,
@@ -53,14 +62,31 @@ def state_of(row: Row, now: int) -> str:
     return {State.RUNNING: "running", State.FAILED: "failed", State.DONE: "done"}[State(row.state)]
 
 
-def ahead(row: Row, now: int) -> int:
-    """How many due jobs of the queue start before this one, counted up to 10,000."""
-    before = Row.objects.using(row._state.db).filter(queue=row.queue, state=State.READY, at__lte=now)
-    # In order, so that the index is walked: how far a scan of the rows goes for so many depends on where they lie.
-    before = before.order_by("-at", "-id")
-    # Two ranges of the index: as one condition, all jobs of the same time would be looked at.
-    earlier = before.filter(at__lt=row.at).values("id")[:MOST_AHEAD].count()
-    return earlier + before.filter(at=row.at, id__lt=row.pk).values("id")[: MOST_AHEAD - earlier].count()
+def ahead(alias: str, waiting: Iterable[Row]) -> dict[int, int]:
+    """How many due jobs start before each of these, counted up to 10,000, by primary key. A job that is set aside
+    comes behind all that can start, and behind its group's. One that has meanwhile left its line is not there."""
+    store = database(alias)
+    places: dict[int, int] = {}
+    for line, rows in _lines(waiting).items():
+        marks = [(clock.from_datetime(known(row.at)), row.pk) for row in rows]
+        found = store.places(line, marks, MOST_AHEAD)
+        before = 0 if line.group is None else _ready(alias, line.queue)
+        places |= {job: min(MOST_AHEAD, before + place) for job, place in found.items()}
+    return places
+
+
+def _lines(waiting: Iterable[Row]) -> dict[Line, list[Row]]:
+    lines: defaultdict[Line, list[Row]] = defaultdict(list)
+    for row in waiting:
+        lines[Line(known(row.queue), row.group if row.state == State.ASIDE else None)].append(row)
+    return lines
+
+
+def _ready(alias: str, queue: str) -> int:
+    now = database(alias).now_expression()
+    due = Row.objects.using(alias).filter(queue=queue, state=State.READY, at__lte=now)
+    # In order, so that the index is walked, and no further than that many.
+    return due.order_by("at", "id").values("id")[:MOST_AHEAD].count()
 
 
 def due_at(row: Row) -> datetime:
@@ -76,7 +102,8 @@ def last_run(row: Row) -> LastRun | None:
     return LastRun(known(row.last_started_at), row.last_ended_at)
 
 
-def _value(row: Row, codec: Codec[Any]) -> Any:
+def value(row: Row, codec: Codec[Any]) -> Any:
+    """What a job's row keeps as its value, or why it no longer reads."""
     try:
         return codec.read(row.value)
     except CorruptError as error:

@@ -11,6 +11,7 @@ from django.db.models import F, Q, QuerySet
 from ..databases import database
 from ..jobs import LastRun
 from ..models import Job
+from . import notices
 from .changing import take_away
 from .locking import known, lock
 from .reading import due_at, last_run, state_of
@@ -75,6 +76,7 @@ def cancel(alias: str, queue: str, key: str) -> bool:
         if row is None or row.repeat is None:
             return False
         take_away(row)
+    notices.changed(alias, queue)
     return True
 
 

@@ -21,6 +21,7 @@ from ..lifecycle.settling import Finished, settle
 from ..options import QueueOptions
 from ..registry import Declaration, find
 from .connections import is_pooled
+from .moves import Moves
 
 logger = logging.getLogger("tinystore_django")
 
@@ -37,6 +38,12 @@ class Hold:
         self._taking = threading.Lock()
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
+        self.moves = Moves(self.alias)
+
+    def moved(self, queue: str) -> None:
+        """Has whoever watches a job of this queue told soon."""
+        if self.moves.note(queue):
+            self.on_progress()
 
     def take(self) -> int:
         """The lease, opened at the first call."""
@@ -74,6 +81,7 @@ class Hold:
         lost = leasing.sweep(self.alias, self.options_of)
         for held in lost:
             logger.warning("%s: the worker was lost", Control(self.alias, held))
+            self.moves.note(held.queue)
         return lost
 
     def stop_cancelled(self) -> None:
@@ -91,6 +99,7 @@ class Hold:
         reported = [control for control in tuple(self.runs.values()) if control.progress is not None]
         for control in reported:
             progress, control.progress = control.progress, None
+            self.moves.note(control.held.queue)
             if progress is None or stepping.report(self.alias, control.held.fence, progress):
                 continue
             if control.progress is None:  # nothing newer: it is written once its row is free

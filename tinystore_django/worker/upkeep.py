@@ -15,7 +15,7 @@ from .patience import Patience
 
 # Seconds between two looks for cancelled jobs, while a run has been in progress for as long.
 LOOK = 0.5
-# Seconds between two writes of progress.
+# Seconds between two writes of progress, and two words to those who watch.
 REPORT = 0.1
 # How often as long as a batch took to clear its lock is then left to others: SQLite has one for all who write.
 REST = 3.0
@@ -42,7 +42,7 @@ class Upkeep(threading.Thread):
             self.join()
 
     def report(self) -> None:
-        """Has the progress of the runs written soon."""
+        """Has the progress of the runs written soon, and those told who watch."""
         self._wake.set()
 
     def run(self) -> None:
@@ -61,14 +61,15 @@ class Upkeep(threading.Thread):
                 self._renew()
             if self._runs_long():
                 self._hold.stop_cancelled()
-            if time.monotonic() >= self._reports_at and self._hold.write_progress():
+            if time.monotonic() >= self._reports_at and self._hold.write_progress() | self._hold.moves.tell():
                 self._reports_at = time.monotonic() + REPORT
             let_go(self._hold.alias)
             self._patience.well()
         except Exception as error:  # a lease that nobody renews would cost every run
             drop(self._hold.alias)
             return min(self._patience.lost(error), self._every)
-        at = min(self._renews_at, self._reports_at if self._hold.has_progress() else math.inf)
+        to_say = self._hold.has_progress() or self._hold.moves.untold
+        at = min(self._renews_at, self._reports_at if to_say else math.inf)
         return min(LOOK, max(0.0, at - time.monotonic()))
 
     def _renew(self) -> None:
