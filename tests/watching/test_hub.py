@@ -18,7 +18,7 @@ from django.db import DatabaseError, connections, transaction
 
 from tests.byhand import Hand
 from tests.programs import wait_for
-from tests.watching.watch import Seen, cut, nobody_watches, sessions, states
+from tests.watching.watch import Seen, cut, in_thread, nobody_watches, sessions, states
 from tinystore_django import Queue, Store
 from tinystore_django.lifecycle import stepping
 from tinystore_django.testing import Clock
@@ -72,9 +72,9 @@ def test_a_coroutine_is_shown_the_same(emails: Queue[Any], by_hand: Hand) -> Non
         async for job in emails.awatch("x"):
             shown.append(job.state)
             if job.state == "waiting":
-                taken.append(await asyncio.to_thread(_in_thread, lambda: by_hand.take_one(emails)))
+                taken.append(await in_thread(lambda: by_hand.take_one(emails)))
             elif job.state == "running":
-                await asyncio.to_thread(_in_thread, lambda: by_hand.end(taken[0], "failed", "no"))
+                await in_thread(lambda: by_hand.end(taken[0], "failed", "no"))
         return shown
 
     assert async_to_sync(watched)() == ["waiting", "running", "failed"]
@@ -147,7 +147,7 @@ def test_many_watchers_are_one_thread_that_looks_five_times_a_second(
         while "default" not in _hubs or len(_hubs["default"].watchers) < 200:
             await asyncio.sleep(0.05)
         threads = {one.ident for one in threading.enumerate() if one.name == "tinystore-watching"}
-        await asyncio.to_thread(_in_thread, lambda: [by_hand.end(held) for held in by_hand.take(emails, 200)])
+        await in_thread(lambda: [by_hand.end(held) for held in by_hand.take(emails, 200)])
         return threads, await asyncio.gather(*some)
 
     threads, shown = async_to_sync(watched)()
@@ -361,13 +361,6 @@ def test_a_child_process_watches_with_a_thread_of_its_own(emails: Queue[Any]) ->
 async def _states(queue: Queue[Any], id: str) -> list[str]:
     async with aclosing(queue.awatch(id)) as reports:
         return [job.state async for job in reports]
-
-
-def _in_thread(call: Any) -> Any:
-    try:
-        return call()
-    finally:
-        connections.close_all()
 
 
 def _watcher() -> Any:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection, connections
 
 from tests.programs import wait_for
 from tinystore_django import Job, Queue
 from tinystore_django.watching.hub import _hubs
+
+T = TypeVar("T")
 
 
 class Seen(threading.Thread):
@@ -63,3 +66,15 @@ def cut(pid: int) -> None:
     """Ends a connection of the server's, as an administrator would."""
     with suppress(Exception), connection.cursor() as cursor:
         cursor.execute("select pg_terminate_backend(%s)", [pid])
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Calls it in a thread, on connections that are closed afterwards."""
+
+    def called() -> T:
+        try:
+            return call()
+        finally:
+            connections.close_all()
+
+    return await asyncio.to_thread(called)

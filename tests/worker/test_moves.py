@@ -42,7 +42,8 @@ def test_what_happened_in_watched_queues_is_told_once_and_together(told: list[li
     one = Moves("default")
     for queue in ("b", "a"):
         one.watched(queue)
-        assert one.note(queue) and one.note(queue)
+        assert one.note(queue)
+        assert one.note(queue)
 
     assert (one.untold, one.tell(), one.tell()) == (True, True, False)
     assert told == [["a", "b"]]
