@@ -19,7 +19,7 @@ from django.db import DatabaseError, connections, transaction
 from tests.byhand import Hand
 from tests.programs import wait_for
 from tests.watching.watch import Seen, cut, in_thread, nobody_watches, sessions, states
-from tinystore_django import Queue, Store
+from tinystore_django import Queue, Store, models
 from tinystore_django.lifecycle import stepping
 from tinystore_django.testing import Clock
 from tinystore_django.watching import hub
@@ -303,6 +303,30 @@ def test_a_database_that_stumbles_costs_a_pause(
     assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
         "database 'default': away; going on as soon as it answers"
     ]
+
+
+def test_after_too_long_without_an_answer_a_watch_ends_without_a_guess(
+    emails: Queue[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "REMEMBERED", 500_000)
+    emails.add("a", id="x", delay="1h")
+    seen = Seen(emails)
+    real, asked, back = hub.look, threading.Event(), threading.Event()
+
+    def look(*about: Any) -> Any:
+        asked.set()
+        if not back.is_set():
+            raise DatabaseError("away")
+        return real(*about)
+
+    monkeypatch.setattr(hub, "look", look)
+    assert asked.wait(30)
+    emails.cancel("x")
+    models.Cancel.objects.all().delete()
+    time.sleep(1)
+    back.set()
+
+    assert seen.end() == ["scheduled"]
 
 
 @pytest.mark.postgresql

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..databases import database
 from ..models import Cancel, Job
-from ..timing.moments import capped
 
 BATCH = 500
 # How long it can be told how a job ended, in microseconds: to a watch whose database was away, or that looks late.
@@ -20,8 +21,8 @@ def remember_cancel(row: Job) -> None:
     """Notes, in the transaction that takes a job away, that it was not done."""
     alias = row._state.db
     assert alias is not None  # as every row that was read has
-    until = capped(database(alias).now() + REMEMBERED)
-    Cancel.objects.using(alias).bulk_create([Cancel(job=row.pk, until=until)], ignore_conflicts=True)
+    now: Any = database(alias).now_expression()
+    Cancel.objects.using(alias).bulk_create([Cancel(job=row.pk, until=now + REMEMBERED)], ignore_conflicts=True)
 
 
 def _forget_cancels(alias: str) -> int:

@@ -47,6 +47,7 @@ class Hub(threading.Thread):
         self._deaf = False  # there is nothing to listen to
         self._heard_at = time.monotonic()
         self._looked_at = time.monotonic() - SLOW
+        self._saw_at = time.monotonic()  # the last look that the database answered
         self._pace = PACE
         self._due_at: float | None = None
 
@@ -101,9 +102,10 @@ class Hub(threading.Thread):
     def _look(self) -> None:
         watchers = _still_there(self)
         self._say({one.queue for one in watchers})
-        before, self._looked_at = self._looked_at, time.monotonic()
-        late = self._looked_at - before > REMEMBERED / 1e6
+        self._looked_at = time.monotonic()
+        late = self._looked_at - self._saw_at > REMEMBERED / 1e6
         seen = look(self._alias, {one: one.latest for one in watchers}, late)
+        self._saw_at = self._looked_at
         for watcher, sight in seen.news.items():
             watcher.show(sight)
         let_go(self._alias)
@@ -134,11 +136,12 @@ _hubs: dict[str, Hub] = {}
 def shown_to(alias: str, watcher: Watcher) -> Iterator[None]:
     """Has a watcher shown what there is to see. Its leaving waits for nothing."""
     with _lock:
-        hub = _hubs.get(alias) or Hub(alias)
-        hub.watchers.add(watcher)
-        if alias not in _hubs:
-            _hubs[alias] = hub
+        hub = _hubs.get(alias)
+        if hub is None or not hub.is_alive():
+            hub = _hubs[alias] = Hub(alias)
+            hub.watchers.add(watcher)
             hub.start()
+        hub.watchers.add(watcher)
     # It may have missed what happened since the watcher's own look.
     hub.hear()
     try:
