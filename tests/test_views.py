@@ -110,7 +110,7 @@ def test_a_silent_stream_is_kept_alive_by_comments(emails: Queue[Any], monkeypat
     first, *others = stream(emails, timeout=1)
 
     assert data(first)["state"] == "waiting"
-    assert 2 <= len(others) <= 5
+    assert 1 <= len(others) <= 5
     assert set(others) == {":\n\n"}
 
 
@@ -160,7 +160,7 @@ class Visit:
     async def leave(self) -> None:
         """The browser's tab is closed."""
         self._gone.set()
-        await asyncio.wait_for(self.task, 5)
+        await asyncio.wait_for(self.task, 30)
 
     def _receive(self) -> Callable[[], Coroutine[Any, Any, dict[str, Any]]]:
         waiting = [{"type": "http.request", "body": b""}]
@@ -179,7 +179,7 @@ class Visit:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    await asyncio.to_thread(wait_for, condition, 10)
+    await asyncio.to_thread(wait_for, condition)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -196,7 +196,7 @@ class TestUnderASGI:
             visit = Visit("x")
             await until(lambda: visit.states == ["waiting"])
             await in_thread(lambda: emails.run_due(lambda value: None))
-            await asyncio.wait_for(visit.task, 10)
+            await asyncio.wait_for(visit.task, 30)
             return visit
 
         visit = async_to_sync(visited)()
