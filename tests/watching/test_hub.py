@@ -19,6 +19,7 @@ from tests.byhand import Hand
 from tests.programs import wait_for
 from tests.watching.watch import Seen, cut, in_thread, nobody_watches, sessions, states
 from tinystore_django import Queue, Store, models
+from tinystore_django.databases import database
 from tinystore_django.lifecycle import stepping
 from tinystore_django.testing import Clock
 from tinystore_django.watching import hub
@@ -301,6 +302,21 @@ def test_a_database_that_stumbles_costs_a_pause(
     assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [
         "database 'default': away; going on as soon as it answers"
     ]
+
+
+def test_where_nothing_can_listen_it_looks_all_the_same(
+    emails: Queue[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*args: Any, **about: Any) -> Any:
+        raise OSError("too many connections")
+
+    monkeypatch.setattr(database("default"), "listener", refused)
+    emails.add("a", id="x", delay="1h")
+    seen = Seen(emails)
+    emails.cancel("x")
+
+    assert seen.end() == ["scheduled", "cancelled"]
+    assert caplog.text.count("too many connections") == 1
 
 
 def test_after_too_long_without_an_answer_a_watch_ends_without_a_guess(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -28,6 +29,8 @@ TURN = 0.05
 SHARE = 4
 # Seconds between two words to the workers that somebody watches; they believe it for `notices.WATCHED_FOR`.
 SAY = 5.0
+# Seconds before another listening connection is tried for.
+LISTEN_AGAIN = 1.0
 # Seconds it waits for a database that does not answer, at the longest.
 LONGEST = 2.0
 
@@ -44,7 +47,7 @@ class Hub(threading.Thread):
         self._queues: set[str] = set()
         self._told_at = -SAY
         self._listener: Listener | None = None
-        self._deaf = False  # there is nothing to listen to
+        self._listens_at = 0.0  # of time.monotonic(); never, where there is nothing to listen to
         self._heard_at = time.monotonic()
         self._looked_at = time.monotonic() - SLOW
         self._saw_at = time.monotonic()  # the last look that the database answered
@@ -64,30 +67,36 @@ class Hub(threading.Thread):
                 self._turn()
         finally:
             unsubscribe()
-            self._let_go_of_all()
+            self._close_listener()
+            close_all()
 
     def _turn(self) -> None:
+        self._listen()
         try:
-            self._listen()
             if time.monotonic() >= self._looks_at():
                 self._look()
-            self._patience.well()
-        except Exception as error:  # the driver's own, too; whoever watches would else wait for ever
-            self._let_go_of_all()
+                self._patience.well()
+        except Exception as error:  # whatever it is: whoever watches would else wait for ever
+            drop(self._alias)
             self._heard_at = time.monotonic() + min(self._patience.lost(error), LONGEST)
             self._wake.clear()
             self._wake.wait(self._heard_at - time.monotonic())
 
     def _listen(self) -> None:
-        """Waits for a notice, or until it is time to look, but never long."""
-        if self._listener is None and not self._deaf:
-            self._listener = database(self._alias).listener(conf.notify(), moves=True)
-            self._deaf = self._listener is None
+        """Waits for a notice, or until it is time to look, but never long. Without a listener it looks more often."""
         seconds = min(TURN, max(0.0, self._looks_at() - time.monotonic()))
-        if self._listener is not None:
-            for queue in self._listener.wait(seconds):
+        try:
+            if self._listener is None and time.monotonic() >= self._listens_at:
+                self._listener = database(self._alias).listener(conf.notify(), moves=True)
+                self._listens_at = math.inf if self._listener is None else 0.0
+            for queue in self._listener.wait(seconds) if self._listener is not None else ():
                 self.hear(queue)
-        else:
+        except Exception as error:  # the driver's own: this connection is not Django's
+            self._patience.lost(error)
+            self._close_listener()
+            self._listens_at = time.monotonic() + LISTEN_AGAIN
+            self.hear()
+        if self._listener is None:
             self._wake.wait(seconds)
         self._wake.clear()
 
@@ -119,13 +128,11 @@ class Hub(threading.Thread):
             self._told_at = time.monotonic()
         self._queues = queues
 
-    def _let_go_of_all(self) -> None:
+    def _close_listener(self) -> None:
         listener, self._listener = self._listener, None
         if listener is not None:
             with suppress(Exception):  # it may be as broken as it can be, and is to be gone
                 listener.close()
-        drop(self._alias)
-        close_all()
 
 
 _lock = threading.Lock()
