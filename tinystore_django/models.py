@@ -1,4 +1,4 @@
-"""The rows. One job row is the whole of a job's life; what moves it is in `store`."""
+"""The rows. One job row is the whole of a job's life; what moves it is in `lifecycle`."""
 
 from django.db import models
 from django.db.models import Case, OuterRef, Q, QuerySet, Subquery, When
@@ -153,12 +153,23 @@ class Progress(models.Model):
     progress = models.TextField(_("progress"))
 
     class Meta:
-        verbose_name = _("progress")
-        verbose_name_plural = _("progress")
         default_permissions = ()
 
     def __str__(self) -> str:
         return self.progress
+
+
+class Cancel(models.Model):
+    """That a job was cancelled, for whoever watches it: its row is gone, as a done job's is."""
+
+    job = models.BigIntegerField(primary_key=True)
+    until = InstantField(db_index=True)  # it may be forgotten from then on
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self.job)
 
 
 class Lease(models.Model):
@@ -208,16 +219,13 @@ class Group(models.Model):
     group = ByteTextField(_("group"))
     starts = models.TextField()
     free_at = models.BigIntegerField(null=True)  # jobs are set aside until then
-    until = models.BigIntegerField()  # the row says nothing any more from then on
+    until = models.BigIntegerField(db_index=True)  # the row says nothing any more from then on
 
     class Meta:
-        verbose_name = _("group")
-        verbose_name_plural = _("groups")
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["queue", "group"], name="tinystore_group_name")]
         indexes = [
             models.Index(fields=["queue", "free_at"], condition=Q(free_at__isnull=False), name="tinystore_group_free"),
-            models.Index(fields=["until"], name="tinystore_group_until"),
         ]
 
     def __str__(self) -> str:
@@ -229,17 +237,14 @@ class Minute(models.Model):
 
     id = models.BigAutoField(primary_key=True)
     queue = ByteTextField(_("queue"))
-    minute = InstantField(_("minute"))
+    minute = InstantField(_("minute"), db_index=True)
     started = models.BigIntegerField(default=0, db_default=0)
     failed = models.BigIntegerField(default=0, db_default=0)
     longest_wait = models.BigIntegerField(default=0, db_default=0)  # microseconds from due to started
 
     class Meta:
-        verbose_name = _("minute")
-        verbose_name_plural = _("minutes")
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["queue", "minute"], name="tinystore_minute_name")]
-        indexes = [models.Index(fields=["minute"], name="tinystore_minute_minute")]
 
     def __str__(self) -> str:
         return f"{self.queue} {self.minute}"

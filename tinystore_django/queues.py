@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, Generic, TypeVar, Unpack, overload
+from typing import Any, Generic, TypeVar, Unpack, cast, overload
 
 from .asynchronous import twin, twin_iterator
 from .control import check_not_own_atomic
-from .errors import InvalidError, quoted
 from .jobs import Job, JobPage
 from .lifecycle import adding, adding_many, changing, listing, reading
+from .lifecycle.adding_many import text_of
 from .lifecycle.placing import When, place
 from .options import whole
 from .registry import Declaration
 from .timing.durations import Span
 from .transactions import check_open, warn_of_another
 from .values import check_text, is_text
+from .watching import reports
 from .worker.inline import run_due
 from .worker.worker import Worker
 
@@ -85,9 +86,9 @@ class Queue(Generic[T]):
             InvalidError: an argument cannot be what it is given as, or one of the values, ids or groups.
             LimitError: a value is over 1 MiB, or with them more than `max_waiting` jobs would wait.
         """
-        check_many(values, id=id, group=group)
+        adding_many.check_many(values, id=id, group=group)
         write = self._declaration.codec.write
-        jobs = [(_text_of(id, value, "id"), write(value), _text_of(group, value, "group")) for value in values]
+        jobs = [(text_of(id, value, "id"), write(value), text_of(group, value, "group")) for value in values]
         placing = place(None, at=at, delay=delay)
         alias = self._alias()
         warn_of_another(alias, self._declaration)
@@ -127,9 +128,26 @@ class Queue(Generic[T]):
 
     def get(self, id: str) -> Job[T] | None:
         """The id's job as it is now, or None."""
-        alias = self._alias()
-        declaration = self._declaration
+        alias, declaration = self._alias(), self._declaration
         return reading.get(alias, self.name, id, declaration.codec, declaration.options.group) if is_text(id) else None
+
+    def watch(self, id: str, *, timeout: float | Span | None = None) -> Iterator[Job[T]]:
+        """The id's job as it is, then again whenever its state, ahead, attempt, at, progress or error has changed; the
+        last is done, failed or cancelled. Nothing where the id has no job.
+
+        Args:
+            timeout: ends it quietly, after so many seconds or a span; it goes on to the job's end unless given.
+
+        Raises:
+            InvalidError: the timeout cannot be one.
+        """
+        self._alias()
+        return reports.watch(self._declaration, id, reports.deadline(timeout))
+
+    def awatch(self, id: str, *, timeout: float | Span | None = None) -> AsyncGenerator[Job[T], None]:
+        """The async twin of `watch`, for `async for`."""
+        self._alias()
+        return cast("AsyncGenerator[Job[T], None]", reports.awatch(self._declaration, id, reports.deadline(timeout)))
 
     def list(
         self, *, prefix: str | None = None, state: str | None = None, after: str | None = None, limit: int = 100
@@ -226,20 +244,6 @@ class Queue(Generic[T]):
         if self._within is not None:
             check_open(self._within, self._declaration)
         return self._declaration.alias
-
-
-def check_many(values: object, **functions: object) -> None:
-    """Raises InvalidError unless add_many can go through the values, and call its functions of them."""
-    if not isinstance(values, Iterable):
-        raise InvalidError(f"values {quoted(values)}: give a list, or anything that can be gone through")
-    for what, function in functions.items():
-        if not (function is None or callable(function)):
-            raise InvalidError(f"{what} {quoted(function)}: give a function of the value, such as a lambda")
-
-
-def _text_of(function: Callable[[T], str | None] | None, value: T, what: str) -> str | None:
-    text = None if function is None else function(value)
-    return None if text is None else check_text(text, what)
 
 
 def _concurrency(concurrency: int | None) -> int | None:

@@ -1,6 +1,6 @@
 from django import forms
 
-from .models import Order
+from .models import Order, Video
 
 
 class OrderForm(forms.ModelForm):
@@ -9,3 +9,9 @@ class OrderForm(forms.ModelForm):
     class Meta:
         model = Order
         fields = ("item", "email")
+
+
+class VideoForm(forms.ModelForm):
+    class Meta:
+        model = Video
+        fields = ("title", "seconds")

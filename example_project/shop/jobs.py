@@ -1,7 +1,8 @@
-"""The shop's queue and its schedule. tinystore_django imports this module of every installed app."""
+"""The shop's queues and its schedule. tinystore_django imports this module of every installed app."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from tinystore_django import Backoff, Outcome, Run, store
 
-from .models import Order
+from .models import Order, Video
 
 FORGOTTEN_AFTER = timedelta(days=90)
 
@@ -41,6 +42,29 @@ def send(email: Confirmation, run: Run) -> Outcome | None:
     send_mail(f"Your order {email.order}", "Thank you! It is on its way.", None, [email.to])
     Order.objects.filter(pk=email.order).update(confirmed_at=timezone.now(), tries=run.attempt)
     return None
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A customer's video, to be encoded."""
+
+    video: int
+    seconds: int
+
+
+PARTS = 20
+
+# One at a time. A done job keeps its id for an hour, so that a page that is opened late still hears that it is done.
+videos = store.queue("videos", Clip, concurrency=1, dedupe="1h")
+
+
+@videos.handler
+def encode(clip: Clip, run: Run) -> None:
+    """Stands for an encoder: it takes a fiftieth of the clip's length, and says how far it is."""
+    for done in range(PARTS):
+        run.set_progress({"done": done, "total": PARTS})
+        time.sleep(clip.seconds / 50 / PARTS)
+    Video.objects.filter(pk=clip.video).update(ready_at=timezone.now())
 
 
 cleanup = store.schedule("cleanup", cron="10 3 * * *", time_zone="Europe/Berlin")

@@ -31,3 +31,26 @@ class Order(models.Model):
     def job_id(self) -> str:
         """What the job of its email is known by."""
         return f"order-{self.pk}"
+
+
+class Video(models.Model):
+    """A film of a tea that a customer sent in. It is shown once a job has encoded it."""
+
+    title = models.CharField(max_length=80)
+    seconds = models.PositiveSmallIntegerField("length in seconds", default=60)
+    added_at = models.DateTimeField(auto_now_add=True)
+    ready_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-pk",)
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return reverse("video", args=[self.pk])
+
+    @property
+    def job_id(self) -> str:
+        """What the job that encodes it is known by."""
+        return f"video-{self.pk}"

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 
 from tinystore_django.models import Job
+from tinystore_django.views import job_events
 
-from .forms import OrderForm
-from .jobs import Confirmation, cleanup, emails
-from .models import Order
+from . import jobs
+from .forms import OrderForm, VideoForm
+from .jobs import Clip, Confirmation, cleanup, emails
+from .models import Order, Video
 from .payments import CardDeclined, charge
 
 
@@ -49,14 +53,39 @@ def order_status(request: HttpRequest, pk: int) -> JsonResponse:
     return JsonResponse({"state": job.state, "tries": job.attempt, "error": job.error})
 
 
+def videos(request: HttpRequest) -> HttpResponse:
+    """The form of a video, and the visitor's own videos."""
+    form = VideoForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with transaction.atomic():
+            video: Video = form.save()
+            jobs.videos.add(Clip(video.pk, video.seconds), id=video.job_id)
+        request.session["videos"] = [*request.session.get("videos", []), video.pk]
+        return redirect(video)
+    own = Video.objects.filter(pk__in=request.session.get("videos", []))
+    return render(request, "shop/videos.html", {"form": form, "videos": own})
+
+
+def video(request: HttpRequest, pk: int) -> HttpResponse:
+    """One video; its page follows `video_events` until it is encoded."""
+    return render(request, "shop/video.html", {"video": get_object_or_404(Video, pk=pk)})
+
+
+async def video_events(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """How far a video is, live, for the visitor who sent it in and nobody else."""
+    if pk not in await request.session.aget("videos", []):
+        raise PermissionDenied
+    return await job_events(request, jobs.videos, Video(pk=pk).job_id)
+
+
 def status(request: HttpRequest) -> JsonResponse:
     """The shop in numbers, for whoever watches over it."""
-    jobs = Job.objects.filter(queue=emails.name).values_list("state").annotate(Count("pk"))
+    counts = Job.objects.filter(queue=emails.name).values_list("state").annotate(Count("pk"))
     job = cleanup.get()
     return JsonResponse(
         {
             "orders": Order.objects.count(),
-            "emails": {Job.State(state).name.lower(): count for state, count in jobs},
+            "emails": {Job.State(state).name.lower(): count for state, count in counts},
             "cleanup": job and {"at": job.at, "repeat": job.repeat, "error": job.error},
         }
     )

@@ -290,9 +290,9 @@ def test_clear_deletes_the_rows_past_their_keep_the_oldest_first(store: Database
         store.insert(new(key))
         models.Job.objects.filter(key=key).update(kept_until=until)
 
-    assert store.clear(1) == 1
+    assert store.clear(1, 0) == 1
     assert not models.Job.objects.filter(key="a").exists()
-    assert (store.clear(10), store.clear(10)) == (2, 0)
+    assert (store.clear(10, 0), store.clear(10, 0)) == (2, 0)
     assert set(models.Job.objects.values_list("key", flat=True)) == {"later", "none"}
 
 

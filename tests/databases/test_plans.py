@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from tests.programs import wait_for
 from tinystore_django import Queue, Store
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.settling import Finished, settle
+from tinystore_django.lifecycle.sighting import first, look
 from tinystore_django.options import queue_options
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -127,6 +129,17 @@ def test_get_with_the_jobs_ahead_reads_a_few_pages_wherever_the_job_stands(numbe
     assert found[0].ahead == min(10_000, found[0].ahead)
     assert (found[0].ahead == 10_000) == (number > 20_000)
     check(plans, "tinystore_job_key", "tinystore_job_ready")
+
+
+def test_a_look_at_many_watched_jobs_reads_a_few_pages_a_job_and_one_walk_of_the_line(many: Queue[Any]) -> None:
+    sights = {number: first("default", "many", f"chat:{number}", many._declaration.codec) for number in range(1, 41)}
+    seen = {number: sight for number, sight in sights.items() if sight is not None}
+    changed = {number: replace(sight, job=replace(sight.job, attempt=7)) for number, sight in seen.items()}
+
+    plans = explained(lambda: look("default", changed))
+
+    assert len(seen) == 40
+    check(plans, "tinystore_django_job_pkey", "tinystore_job_ready", most=MOST + 2 * 4 * len(seen))
 
 
 def test_the_jobs_ahead_of_many_of_one_time_are_counted_in_a_few_pages(shop: Store, many: Queue[Any]) -> None:

@@ -25,6 +25,7 @@ FACTS = [
     "order 1 and its job committed together, and the worker sent the email",
     "a declined card rolled an order back: no order, and no job of it",
     "failed, waited for its backoff, and was sent at attempt 2",
+    "a video's page followed its job without a reload: ",
     "schedule cleanup, kept as '10 3 * * * Europe/Berlin', runs next at",
     "the admin's page of failed jobs shows that of order",
     "the worker and the web server have stopped",

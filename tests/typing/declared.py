@@ -56,6 +56,8 @@ def right(at: datetime) -> None:
         assert_type(job.last_run, LastRun | None)
     with emails.work(concurrency=2) as worker:
         assert_type(worker, Worker)
+    for watched in emails.watch("x", timeout=0.5):
+        assert_type(watched, Job[Email])
     anything.add({"any": ["thing"]})
     pairs.add({"a": 1})
 
@@ -67,6 +69,8 @@ async def right_for_coroutines() -> None:
     await emails.aset("x", Email("ada"))
     assert_type(await emails.acancel("x"), bool)
     assert_type(await emails.arun_due(), int)
+    async for job in emails.awatch("x", timeout="1m"):
+        assert_type(job, Job[Email])
     assert_type(await cleanup.arun_due(), int)
 
 

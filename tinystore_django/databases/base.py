@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +16,7 @@ from ..timing import clock
 from ..timing.durations import UNITS
 from .limits import Limits
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled, Sum
+from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
 
 Rows = list[tuple[Any, ...]]
 MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
@@ -64,6 +63,7 @@ class Database(ABC):
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
             or exists (select 1 from tinystore_django_minute where minute <= {now} - %(day)s)
             or exists (select 1 from tinystore_django_group where until <= {now})
+            or exists (select 1 from tinystore_django_cancel where until <= {now})
     """
 
     LIMITS: ClassVar[type[Limits]]
@@ -82,17 +82,11 @@ class Database(ABC):
         where true on conflict do nothing returning id
     """
 
-    # The ORM's bulk_create can replace what is there, and not add to it. In order: two workers must not wait for each
-    # other. SQLite needs a `where` to tell the conflict's ON from a join's.
-    ADD_UP = """
-        insert into tinystore_django_minute as kept (queue, minute, started, failed, longest_wait)
-        select queue, {now} - {now} %% 60000000, started, failed, longest_wait from {sums} where true order by queue
-        on conflict (queue, minute) do update
-        set started = kept.started + excluded.started, failed = kept.failed + excluded.failed,
-          longest_wait = case when excluded.longest_wait > kept.longest_wait then excluded.longest_wait
-            else kept.longest_wait end
-    """
+    # The rows of `sums.ADD_UP`.
     SUMS: ClassVar[str]
+
+    # The condition that compares with `array`.
+    AMONG: ClassVar[str]
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -123,10 +117,13 @@ class Database(ABC):
         job, run, lease = fence
         self.run(self.REPORT, {"id": job, "run": run, "lease": lease, "progress": progress})
 
-    def add_up(self, sums: Sequence[Sum]) -> None:
-        """Adds a worker's sums to the rows of the present minute."""
-        rows = json.dumps([asdict(one) for one in sums])
-        self.run(self.ADD_UP.replace("{sums}", self.SUMS), {"sums": rows})
+    def is_alone(self) -> bool:
+        """Whether no other thread sees what this one does."""
+        return self.in_transaction()
+
+    @abstractmethod
+    def array(self, numbers: Sequence[int]) -> Any:
+        """Numbers as the one parameter that `AMONG` compares with."""
 
     @abstractmethod
     def now(self) -> int:
@@ -180,8 +177,9 @@ class Database(ABC):
         """Whether a statement was ended because two transactions waited for each other."""
 
     @abstractmethod
-    def clear(self, most: int) -> int:
-        """Deletes up to `most` rows past their keep; how many it deleted."""
+    def clear(self, most: int, remembered: int) -> int:
+        """Deletes up to `most` rows past their keep, a failed job's not before `remembered` microseconds after its
+        end; how many it deleted."""
 
     @abstractmethod
     def rest(self) -> float:
@@ -192,8 +190,19 @@ class Database(ABC):
         """Wakes the listeners of every process, if the database can."""
 
     @abstractmethod
-    def listener(self, notify: bool) -> Listener | None:
-        """A new source of notices; None where there is none, and a poll must do."""
+    def tell_workers(self, watched: Sequence[str]) -> None:
+        """Says to the workers of every process that somebody watches jobs of these queues, if the database can."""
+
+    @abstractmethod
+    def tell_watchers(self, moved: Sequence[str]) -> None:
+        """Says to whoever watches that jobs of these queues moved on, if the database can."""
+
+    @abstractmethod
+    def listener(self, notify: bool, moves: bool = False) -> Listener | None:
+        """A new source of notices; None where there is none, and a poll must do.
+
+        With `moves` also of what `tell_watchers` says.
+        """
 
     @abstractmethod
     def woken(self, notify: bool) -> str:

@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 # A name no queue can have: something was added, to whichever queue.
 ANY = ""
+# What those who watch jobs say to the workers, before a queue's name. No name has a space in it.
+WATCHED = "watched "
 
 
 class Listener(ABC):
@@ -99,7 +101,8 @@ class NotifyListener(Listener):
     how = "by LISTEN/NOTIFY"
     gathers = True
     CHANNEL = "tinystore"
-    LISTEN = f"listen {CHANNEL}"
+    # What the workers did with jobs that somebody watches: a channel that they do not listen to themselves.
+    MOVES = "tinystore_moves"
     # A server that vanished without a word is noticed within half a minute.
     KEEPALIVE = {
         "keepalives_idle": 10,
@@ -108,11 +111,13 @@ class NotifyListener(Listener):
         "connect_timeout": 10,
     }
 
-    def __init__(self, parameters: dict[str, Any]) -> None:
+    def __init__(self, parameters: dict[str, Any], *channels: str) -> None:
         import psycopg
+        from psycopg import sql
 
         self.connection = psycopg.connect(**{**self.KEEPALIVE, **parameters}, autocommit=True)
-        self.connection.execute(self.LISTEN)
+        for channel in (self.CHANNEL, *channels):
+            self.connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
 
     def wait(self, seconds: float) -> set[str]:
         return {notice.payload for notice in self.connection.notifies(timeout=seconds, stop_after=1)}

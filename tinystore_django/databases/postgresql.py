@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import selectors
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -15,7 +15,7 @@ from psycopg.errors import DeadlockDetected
 from psycopg.pq import TransactionStatus
 
 from ..timing import clock
-from .listening import Listener, NotifyListener
+from .listening import WATCHED, Listener, NotifyListener
 from .postgresql_bulk import insert_many
 from .postgresql_rounds import PostgreSQLRounds
 from .rows import Batch
@@ -28,10 +28,12 @@ class PostgreSQL(PostgreSQLRounds):
     vendor = "postgresql"
     NOW = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
     AT = "coalesce(%(at)s::bigint, {now} + %(delay)s::bigint)"
+    AMONG = "= any(%(ids)s)"
 
     CLEAR = """
         delete from tinystore_django_job where id = any(array(
-          select id from tinystore_django_job where kept_until <= {now} order by kept_until
+          select id from tinystore_django_job where kept_until <= {now}
+            and (state <> 2 or ended_at <= {now} - %(remembered)s) order by kept_until
           limit %(most)s for update skip locked))
         returning id
     """
@@ -39,6 +41,11 @@ class PostgreSQL(PostgreSQLRounds):
     SUMS = "json_to_recordset(%(sums)s::json) sums(queue text, started bigint, failed bigint, longest_wait bigint)"
 
     TELL = "select pg_notify(%(channel)s, %(queue)s)"
+
+    TELL_ALL = "select pg_notify(%(channel)s, word) from unnest(%(words)s::text[]) said(word)"
+
+    def array(self, numbers: Sequence[int]) -> Any:
+        return list(numbers)
 
     def now(self) -> int:
         if (frozen := clock.frozen()) is not None:
@@ -82,8 +89,8 @@ class PostgreSQL(PostgreSQLRounds):
     def is_deadlock(self, error: DatabaseError) -> bool:
         return isinstance(error.__cause__, DeadlockDetected)
 
-    def clear(self, most: int) -> int:
-        return len(self.run(self.CLEAR, {"most": most}))
+    def clear(self, most: int, remembered: int) -> int:
+        return len(self.run(self.CLEAR, {"most": most, "remembered": remembered}))
 
     def rest(self) -> float:
         return 0.0
@@ -91,8 +98,16 @@ class PostgreSQL(PostgreSQLRounds):
     def tell(self, queue: str) -> None:
         self.run(self.TELL, {"channel": NotifyListener.CHANNEL, "queue": queue})
 
-    def listener(self, notify: bool) -> Listener | None:
-        return NotifyListener(self.connection.get_connection_params()) if notify else None
+    def tell_workers(self, watched: Sequence[str]) -> None:
+        words = [f"{WATCHED}{queue}" for queue in watched]
+        self.run(self.TELL_ALL, {"channel": NotifyListener.CHANNEL, "words": words})
+
+    def tell_watchers(self, moved: Sequence[str]) -> None:
+        self.run(self.TELL_ALL, {"channel": NotifyListener.MOVES, "words": list(moved)})
+
+    def listener(self, notify: bool, moves: bool = False) -> Listener | None:
+        channels = [NotifyListener.MOVES] if moves else []
+        return NotifyListener(self.connection.get_connection_params(), *channels) if notify else None
 
     def woken(self, notify: bool) -> str:
         return f"{NotifyListener.how} " if notify else ""

@@ -148,10 +148,18 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """The jobs of a queue that can start, or those set aside of one of its groups."""
+
+    queue: str
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Renewal:
     """What a renewed lease learned on the way."""
 
     now: int
     next_expiry: int | None  # of the other workers' leases
     orphans: bool  # running jobs whose lease is gone
-    clearable: bool  # jobs, minutes or groups past their keep, or progress left behind by runs that ended
+    clearable: bool  # rows past their keep, or progress left behind by runs that ended

@@ -27,6 +27,7 @@ class SQLite(Database):
     vendor = "sqlite"
     LIMITS = SQLiteLimits
     NOW = "%(now)s"
+    AMONG = "in (select value from json_each(%(ids)s))"
     # Seconds. The lock goes to whoever asks at the right moment: while others write, a worker that never rests
     # starves them. data_version moves with the commits of other connections only.
     REST = 0.002
@@ -84,7 +85,8 @@ class SQLite(Database):
 
     CLEAR = """
         delete from tinystore_django_job where id in (
-          select id from tinystore_django_job where kept_until <= {now} order by kept_until limit %(most)s)
+          select id from tinystore_django_job where kept_until <= {now}
+            and (state <> 2 or ended_at <= {now} - %(remembered)s) order by kept_until limit %(most)s)
         returning id
     """
 
@@ -96,6 +98,13 @@ class SQLite(Database):
     def __init__(self, alias: str) -> None:
         super().__init__(alias)
         self._versions = local()  # each connection counts the commits of the others
+
+    def is_alone(self) -> bool:
+        connection: Any = self.connection
+        return self.in_transaction() or connection.is_in_memory_db()
+
+    def array(self, numbers: Sequence[int]) -> Any:
+        return json.dumps(list(numbers))
 
     def now(self) -> int:
         return clock.now()
@@ -194,8 +203,8 @@ class SQLite(Database):
     def is_deadlock(self, error: DatabaseError) -> bool:
         return False  # there is one writer
 
-    def clear(self, most: int) -> int:
-        return len(self.run(self.CLEAR, {"most": most}))
+    def clear(self, most: int, remembered: int) -> int:
+        return len(self.run(self.CLEAR, {"most": most, "remembered": remembered}))
 
     def rest(self) -> float:
         version = self.run(self.VERSION)[0][0]
@@ -205,7 +214,13 @@ class SQLite(Database):
     def tell(self, queue: str) -> None:
         """Nobody listens: the workers see the file change."""
 
-    def listener(self, notify: bool) -> Listener | None:
+    def tell_workers(self, watched: Sequence[str]) -> None:
+        """Nobody listens: those who watch see the file change."""
+
+    def tell_watchers(self, moved: Sequence[str]) -> None:
+        """Nobody listens: those who watch see the file change."""
+
+    def listener(self, notify: bool, moves: bool = False) -> Listener | None:
         connection: Any = self.connection
         return None if connection.is_in_memory_db() else FileListener(str(connection.settings_dict["NAME"]))
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from django.db import OperationalError, transaction
 
 from ..databases import database
 from ..databases.rows import Batch
+from ..errors import InvalidError, quoted
 from ..models import Job
 from ..options import QueueOptions
+from ..values import check_text
 from . import notices
 from .adding import check_room
 from .asides import bring_back
 from .placing import Placing
+
+T = TypeVar("T")
 
 # Jobs in one statement, and characters of values: enough that its trip costs nothing beside them, few enough to hold
 # in memory some times over.
@@ -107,3 +112,18 @@ def _batches(jobs: Sequence[Added]) -> Iterator[list[Added]]:
         length += len(job[1])
     if batch:
         yield batch
+
+
+def check_many(values: object, **functions: object) -> None:
+    """Raises InvalidError unless add_many can go through the values, and call its functions of them."""
+    if not isinstance(values, Iterable):
+        raise InvalidError(f"values {quoted(values)}: give a list, or anything that can be gone through")
+    for what, function in functions.items():
+        if not (function is None or callable(function)):
+            raise InvalidError(f"{what} {quoted(function)}: give a function of the value, such as a lambda")
+
+
+def text_of(function: Callable[[T], str | None] | None, value: T, what: str) -> str | None:
+    """The id or group that a function gives of a value, checked."""
+    text = None if function is None else function(value)
+    return None if text is None else check_text(text, what)

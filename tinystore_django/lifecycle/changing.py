@@ -9,6 +9,7 @@ from ..options import QueueOptions
 from . import notices
 from .adding import check_room, insert, new_job
 from .asides import bring_back
+from .clearing import remember_cancels
 from .locking import NOT_STARTED, State, expired, known, lock
 from .placing import Placing
 
@@ -97,11 +98,13 @@ def cancel(alias: str, queue: str, key: str) -> bool:
         if row is None or row.state == State.DONE or expired(row, store.now()):
             return False
         take_away(row)
+    notices.changed(alias, queue)
     return True
 
 
 def take_away(row: Job) -> None:
     """Removes a locked job; a running one's row stays until its handler, told to stop, has ended."""
+    remember_cancels(str(row._state.db), [row.pk])
     if row.state == State.RUNNING:
         row.cancelled = row.released = True
         row.save(using=row._state.db, update_fields=["cancelled", "released"])

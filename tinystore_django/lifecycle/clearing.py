@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.db.models import Model, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
 from ..databases import database
 from ..databases.base import MINUTES_KEPT
-from ..models import Group, Job, Minute, Progress
+from ..models import Cancel, Group, Job, Minute, Progress
 
 BATCH = 500
+# How long it can be told how a job ended, in microseconds: to a watch whose database was away, or that looks late.
+REMEMBERED = 600_000_000
 
 
 def clear(alias: str) -> int:
@@ -17,8 +22,12 @@ def clear(alias: str) -> int:
     clear_progress(alias)
     store = database(alias)
     now = store.now()
-    minutes = _clear(alias, Minute, minute__lte=now - MINUTES_KEPT)
-    return store.clear(BATCH) + minutes + _clear(alias, Group, until__lte=now)
+    others = [
+        _clear(alias, Minute, minute__lte=now - MINUTES_KEPT),
+        _clear(alias, Group, until__lte=now),
+        _clear(alias, Cancel, until__lte=now),
+    ]
+    return store.clear(BATCH, REMEMBERED) + sum(others)
 
 
 def clear_progress(alias: str) -> None:
@@ -28,9 +37,16 @@ def clear_progress(alias: str) -> None:
     Progress.objects.using(alias).exclude(run=Coalesce(Subquery(current), -1)).delete()
 
 
+def remember_cancels(alias: str, jobs: Iterable[int]) -> None:
+    """Notes, in the transaction that takes jobs away, that they were not done."""
+    now: Any = database(alias).now_expression()
+    cancels = [Cancel(job=job, until=now + REMEMBERED) for job in jobs]
+    Cancel.objects.using(alias).bulk_create(cancels, ignore_conflicts=True)
+
+
 def _clear(alias: str, model: type[Model], **past: int) -> int:
     rows = model._default_manager.using(alias)
     with database(alias).transaction():
         # Two workers that clear at the same time leave each other's rows alone.
         found = list(rows.select_for_update(skip_locked=True).filter(**past).values_list("pk", flat=True)[:BATCH])
-        return rows.filter(pk__in=found).delete()[0]
+        return rows.filter(pk__in=found).delete()[0] if found else 0

@@ -5,37 +5,41 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db.models import Count, QuerySet
-
 from ..databases import database
 from ..errors import CorruptError
 from ..jobs import Job, LastRun, Unreadable
 from ..models import Job as Row
 from ..timing import clock
 from ..values import Codec, read_json
-from .locking import NOT_STARTED, State, expired, known
+from .lines import ahead
+from .locking import State, expired, known
 
 T = TypeVar("T")
-MOST_AHEAD = 10_000
 
 
 def get(alias: str, queue: str, key: str, codec: Codec[T], most: int | None = None) -> Job[T] | None:
     """The job an id names, or None. `most` is how many of a group's jobs may run at once."""
+    found = find(alias, queue, key, codec, most)
+    return found and found[1]
+
+
+def find(alias: str, queue: str, key: str, codec: Codec[T], most: int | None = None) -> tuple[int, Job[T]] | None:
+    """The job an id names, and its row's primary key; or None."""
     rows = Row.objects.using(alias).filter(queue=queue, key=key, released=False)
     row = rows.annotate(now=database(alias).now_expression()).first()
     if row is None or expired(row, row.now):
         return None
-    job = shown(row, row.now, codec)
-    return job if job.state != "waiting" else shown(row, row.now, codec, ahead(row, row.now, most))
+    places = ahead(alias, queue, [row], most) if state_of(row, row.now) == "waiting" else {}
+    return row.pk, shown(row, row.now, codec, places.get(row.pk, 0))
 
 
-def shown(row: Row, now: int, codec: Codec[T], ahead: int = 0) -> Job[T]:
-    """A row as a job, at an instant."""
+def shown(row: Row, now: int, codec: Codec[Any] | None, ahead: int = 0) -> Job[Any]:
+    """A row as a job, at an instant; without a codec, without its value."""
     state = state_of(row, now)
     done = state == "done"
     return Job(
         id=row.key,
-        kept=_value(row, codec),
+        kept=None if codec is None else value(row, codec),
         state=state,
         at=due_at(row),
         attempt=row.attempt,
@@ -55,45 +59,6 @@ def state_of(row: Row, now: int) -> str:
     return {State.RUNNING: "running", State.FAILED: "failed", State.DONE: "done"}[State(row.state)]
 
 
-def ahead(row: Row, now: int, most: int | None = None) -> int:
-    """How many due jobs of the queue start before this one, counted up to 10,000.
-
-    A job whose group is full, with `most` of its jobs running, stands behind all that can start, and behind those of
-    its own group before it.
-    """
-    rows = Row.objects.using(row._state.db).filter(queue=row.queue)
-    ready = rows.filter(state=State.READY, at__lte=now)
-    full = _full_groups(rows, most)
-    if row.state == State.READY and row.group not in full:
-        return min(
-            MOST_AHEAD,
-            _before(ready, row) - _before(ready.filter(group__in=full), row) if full else _before(ready, row),
-        )
-    can_start = _counted(ready) - (_counted(ready.filter(group__in=full)) if full else 0)
-    of_group = rows.filter(group=row.group, at__lte=now)
-    own = sum(_before(of_group.filter(state=state), row) for state in NOT_STARTED)
-    return min(MOST_AHEAD, can_start + own)
-
-
-def _full_groups(rows: QuerySet[Row], most: int | None) -> list[str | None]:
-    if most is None:
-        return []
-    groups = rows.filter(state=State.RUNNING, group__isnull=False).values("group").annotate(running=Count("pk"))
-    return [one["group"] for one in groups if one["running"] >= most]
-
-
-def _before(rows: QuerySet[Row], row: Row) -> int:
-    """How many of them stand before a job. Two ranges of the index: as one condition, all jobs of the same time would
-    be looked at."""
-    earlier = _counted(rows.filter(at__lt=row.at))
-    return earlier + _counted(rows.filter(at=row.at, id__lt=row.pk))
-
-
-def _counted(rows: QuerySet[Row]) -> int:
-    # In order, so that the index is walked: how far a scan of the rows goes for so many depends on where they lie.
-    return rows.order_by("-at", "-id").values("id")[:MOST_AHEAD].count()
-
-
 def due_at(row: Row) -> datetime:
     """When a job may start; a running one's, when it was due."""
     # A running retry was due when its first attempt was; `at` is the retry's own time.
@@ -107,7 +72,8 @@ def last_run(row: Row) -> LastRun | None:
     return LastRun(known(row.last_started_at), row.last_ended_at)
 
 
-def _value(row: Row, codec: Codec[Any]) -> Any:
+def value(row: Row, codec: Codec[Any]) -> Any:
+    """What a job's row keeps as its value, or why it no longer reads."""
     try:
         return codec.read(row.value)
     except CorruptError as error:

@@ -12,6 +12,7 @@ from ..databases import database
 from ..databases.names import queues
 from ..jobs import LastRun
 from ..models import Job
+from . import notices
 from .changing import take_away
 from .locking import known, lock
 from .reading import due_at, last_run, state_of
@@ -82,6 +83,7 @@ def cancel(alias: str, queue: str, key: str) -> bool:
         if row is None or row.repeat is None:
             return False
         take_away(row)
+    notices.changed(alias, queue)
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..databases import database
+from ..databases import sums as sums_of
 from ..databases.rows import Sum
 from ..models import Minute
 from ..timing import clock
@@ -16,9 +17,8 @@ MINUTES = 60  # that a chart shows
 
 def add_up(alias: str, sums: Sequence[Sum]) -> None:
     """Adds a worker's sums to those of the present minute, in one statement."""
-    store = database(alias)
-    with store.worker_transaction():
-        store.add_up(sums)
+    with database(alias).worker_transaction():
+        sums_of.add_up(alias, sums)
 
 
 def last_hour(alias: str, queues: Sequence[str]) -> dict[str, list[Sum]]:

@@ -24,6 +24,7 @@ from ..options import QueueOptions
 from ..registry import Declaration, find
 from ..version import __version__
 from .connections import is_pooled
+from .moves import Moves
 from .tally import Tally
 
 logger = logging.getLogger("tinystore_django")
@@ -46,6 +47,12 @@ class Hold:
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
         self.reported = False  # whether any of its runs showed progress
+        self.moves = Moves(self.alias)
+
+    def moved(self, queue: str) -> None:
+        """Has whoever watches a job of this queue told soon."""
+        if self.moves.note(queue):
+            self.on_progress()
 
     def take(self) -> int:
         """The lease, opened at the first call."""
@@ -88,6 +95,7 @@ class Hold:
         lost = leasing.sweep(self.alias, self.options_of)
         for held in lost:
             logger.warning("%s: the worker was lost", Control(self.alias, held))
+            self.moves.note(held.queue)
         return lost
 
     def stop_cancelled(self) -> None:
@@ -108,6 +116,7 @@ class Hold:
             assert progress is not None
             stepping.report(self.alias, control.held.fence, progress)
             control.shown = progress
+            self.moves.note(control.held.queue)
         self.reported = self.reported or bool(reported)
         return bool(reported)
 

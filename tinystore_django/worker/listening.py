@@ -8,8 +8,9 @@ from collections.abc import Collection
 
 from .. import conf
 from ..databases import database
-from ..databases.listening import ANY, Listener
+from ..databases.listening import ANY, WATCHED, Listener
 from .connections import close_all
+from .moves import Moves
 from .patience import Patience
 from .wake import Wake
 
@@ -21,12 +22,13 @@ class Listening(threading.Thread):
 
     TURN = 0.2  # seconds of listening between two looks at whether to stop
 
-    def __init__(self, alias: str, queues: Collection[str], wake: Wake, patience: Patience) -> None:
+    def __init__(self, alias: str, queues: Collection[str], wake: Wake, patience: Patience, moves: Moves) -> None:
         super().__init__(name="tinystore-listening", daemon=True)
         self._alias = alias
         self._queues = queues
         self._wake = wake
         self._patience = patience
+        self._moves = moves
         self._stopping = threading.Event()
         self._listener: Listener | None = None
 
@@ -66,6 +68,9 @@ class Listening(threading.Thread):
     def _hear(self, queues: set[str], gathers: bool) -> None:
         if ANY in queues or not queues.isdisjoint(self._queues):
             self._wake.notice() if gathers else self._wake.set()
+        for words in queues:
+            if words.startswith(WATCHED):
+                self._moves.watched(words.removeprefix(WATCHED))
 
 
 def _close(listener: Listener | None) -> None:

@@ -164,6 +164,7 @@ class Loop(threading.Thread):
                 self._unsettled.append(one)
                 continue
             self._running[one.task.held.queue] -= 1
+            self._hold.moved(one.task.held.queue)
             self._hold.runs.pop(fence, None)
             self._tell(one, one.outcome or settling.outcomes.get(fence))
 
@@ -193,6 +194,7 @@ class Loop(threading.Thread):
         self._hold.tally.started(held)
         task = new_task(held, self._hold.declarations[held.queue])
         self._running[held.queue] += 1
+        self._hold.moved(held.queue)
         self._hold.runs[held.fence] = task.control
         task.control.on_progress = self._hold.on_progress
         if task.handler.is_async:

@@ -15,10 +15,11 @@ EVERY = 60.0  # seconds between two lines in the log
 
 
 class Patience:
-    """Shared by the threads of one worker, each with its own pauses; the log is theirs in common."""
+    """Shared by the threads of one worker, or of those who watch; each has its own pauses, the log is in common."""
 
-    def __init__(self, alias: str) -> None:
+    def __init__(self, alias: str, who: str = "the worker") -> None:
         self._alias = alias
+        self._who = who
         self._lock = threading.Lock()
         self._said = -EVERY
         self._pauses = threading.local()
@@ -38,7 +39,7 @@ class Patience:
             first_line = (str(error).splitlines() or [type(error).__name__])[0]
             logger.warning("database %r: %s; going on as soon as it answers", self._alias, first_line)
         else:
-            logger.error("the worker of database %r stumbled, and goes on", self._alias, exc_info=error)
+            logger.error("%s of database %r stumbled, and goes on", self._who, self._alias, exc_info=error)
 
     def well(self) -> None:
         """Notes that this thread's work went well."""

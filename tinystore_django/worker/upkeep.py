@@ -18,7 +18,7 @@ from .patience import Patience
 
 # Seconds between two looks for cancelled jobs, while a run has been in progress for as long.
 LOOK = 0.5
-# Seconds between two writes of progress.
+# Seconds between two writes of progress, and two words to those who watch.
 REPORT = 0.1
 # Seconds between two additions to the sums of a minute.
 ADD_UP = 3.0
@@ -48,7 +48,7 @@ class Upkeep(threading.Thread):
             self.join()
 
     def report(self) -> None:
-        """Has the progress of the runs written soon."""
+        """Has the progress of the runs written soon, and those told who watch."""
         self._wake.set()
 
     def run(self) -> None:
@@ -73,7 +73,7 @@ class Upkeep(threading.Thread):
                 self._renew()
             if self._runs_long():
                 self._hold.stop_cancelled()
-            if time.monotonic() >= self._reports_at and self._hold.write_progress():
+            if time.monotonic() >= self._reports_at and self._hold.write_progress() | self._hold.moves.tell():
                 self._reports_at = time.monotonic() + REPORT
             if time.monotonic() >= self._adds_up_at and self._hold.write_tally():
                 self._adds_up_at = time.monotonic() + ADD_UP
@@ -85,7 +85,8 @@ class Upkeep(threading.Thread):
             # What failed may have been a report alone: no pause outlasts the time to renew.
             before_renewal = self._renews_at - time.monotonic()
             return min(pause, before_renewal) if before_renewal > 0 else pause
-        at = min(self._renews_at, self._reports_at if self._hold.has_progress() else math.inf)
+        to_say = self._hold.has_progress() or self._hold.moves.untold
+        at = min(self._renews_at, self._reports_at if to_say else math.inf)
         return min(LOOK, max(0.0, at - time.monotonic()))
 
     def _renew(self) -> None:

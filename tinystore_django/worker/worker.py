@@ -53,7 +53,7 @@ class Worker:
         self.patience = Patience(self.alias)
         pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs)
         self._loop = Loop(self._hold, pace, self.patience)
-        self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience)
+        self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience, self._hold.moves)
         self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost)
         self._hold.on_progress = self._upkeep.report
 

@@ -40,6 +40,13 @@ class Visitor:
         answer: dict[str, Any] = json.loads(self.get(path).text)
         return answer
 
+    def events(self, path: str) -> list[dict[str, Any]]:
+        """What a page's stream of events tells, to its end."""
+        with self._opener.open(self._site + path, None, SECONDS) as stream:
+            lines = [line.decode().strip() for line in stream]
+        told = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+        return [event for event in told if event]
+
     def post(self, path: str, **fields: str) -> Page:
         """Fills in the form of a page and sends it."""
         self.get(path)

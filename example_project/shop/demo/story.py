@@ -36,6 +36,7 @@ class Story:
         self.order()
         self.roll_back()
         self.retry()
+        self.watch()
         self.show_schedule()
         self.show_admin()
 
@@ -48,7 +49,7 @@ class Story:
     def open(self) -> None:
         began = time.monotonic()
         self._programs.start("tinystore_work", "--no-reload")
-        self._programs.start("runserver", "--noreload", self.site.removeprefix("http://"))
+        self._programs.start("serve", self.site.removeprefix("http://"))
         self._wait_for("the web server answers", self._visitor.is_answered)
         self._wait_for("the worker opens its schedule", lambda: self._status()["cleanup"])
         self._facts.say(f"a worker runs, and the web server answers at {self.site}", began)
@@ -74,6 +75,15 @@ class Story:
         tries = self._email(path)["tries"]
         expect(tries == 2, f"the email of {_named(path)} is sent at its second attempt, but it was at {tries}")
         self._facts.say(f"the email of {_named(path)} failed, waited for its backoff, and was sent at attempt 2", began)
+
+    def watch(self) -> None:
+        began = time.monotonic()
+        for title in ("Steam", "Leaves", "Pouring"):
+            path = self._visitor.post("/videos/", title=title, seconds="20").path
+        events = self._visitor.events(f"{path}events/")
+        expect(events and events[-1]["state"] == "done", f"the page of a video follows it to its end, but: {events}")
+        seen = [f"{one['ahead']} ahead" if one["state"] == "waiting" else one["state"] for one in events]
+        self._facts.say(f"a video's page followed its job without a reload: {', '.join(dict.fromkeys(seen))}", began)
 
     def show_schedule(self) -> None:
         began = time.monotonic()

@@ -1,10 +1,12 @@
-"""An order and the job of its email: both are there, or neither is."""
+"""What a customer sees: an order and the job of its email, both or neither; a video that is followed live."""
+
+import json
 
 from django.test import Client, TestCase
 from django.urls import reverse
 
-from shop.jobs import Confirmation, emails
-from shop.models import Order
+from shop.jobs import Clip, Confirmation, emails, videos
+from shop.models import Order, Video
 from shop.payments import DECLINED
 from tinystore_django.testing import assert_added, assert_not_added, run_due
 
@@ -70,6 +72,40 @@ class StatusTests(TestCase):
     def status(self) -> dict[str, object]:
         answer: dict[str, object] = self.client.get(reverse("order-status", args=[Order.objects.get().pk])).json()
         return answer
+
+
+class VideoTests(TestCase):
+    def test_a_video_is_saved_with_the_job_that_encodes_it(self) -> None:
+        answer = self.client.post(reverse("videos"), {"title": "Steam", "seconds": 60})
+
+        video = Video.objects.get()
+        self.assertRedirects(answer, reverse("video", args=[video.pk]))
+        assert_added(videos, Clip(video.pk, 60), id=f"video-{video.pk}")
+
+    def test_a_videos_page_follows_its_events(self) -> None:
+        answer = self.client.post(reverse("videos"), {"title": "Steam", "seconds": 60}, follow=True)
+
+        self.assertContains(answer, f'data-job-events="/videos/{Video.objects.get().pk}/events/"')
+
+    async def test_whoever_sent_a_video_in_sees_it_done(self) -> None:
+        await self.async_client.post(reverse("videos"), {"title": "Steam", "seconds": 1})
+        video = await Video.objects.aget()
+        await videos.arun_due()
+
+        answer = await self.async_client.get(reverse("video-events", args=[video.pk]))
+
+        done, end = [part.decode() async for part in answer]
+        assert json.loads(done.removeprefix("data: "))["state"] == "done"
+        assert end.startswith("event: end")
+        await video.arefresh_from_db()
+        assert video.ready_at is not None
+
+    async def test_nobody_else_sees_it(self) -> None:
+        video = await Video.objects.acreate(title="Steam")
+
+        answer = await self.async_client.get(reverse("video-events", args=[video.pk]))
+
+        assert answer.status_code == 403
 
 
 def place(client: Client, email: str, card: str = CARD) -> object:

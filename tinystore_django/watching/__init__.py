@@ -1,0 +1,1 @@
+"""Following jobs as they change: one thread looks for all who watch in this process."""
