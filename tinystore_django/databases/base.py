@@ -42,6 +42,7 @@ class Database(ABC):
           exists (select 1 from tinystore_django_job job where state = 1
             and not exists (select 1 from tinystore_django_lease held where held.id = job.lease)),
           exists (select 1 from tinystore_django_job where kept_until <= {now})
+            or exists (select 1 from tinystore_django_group where until <= {now} - 60000000)
     """
 
     LIMITS: ClassVar[type[Limits]]

@@ -17,6 +17,8 @@ class PostgreSQLLimits(Limits):
     # is counted after the wait.
     LOCK = ("select from tinystore_django_queue where name = any(%(names)s) order by name for update",)
 
+    LOCKED = "for update skip locked"
+
     BRING_BACK = """
         update tinystore_django_job set state = 0 where id = any(array(
           select head.id from json_each_text(%(back)s::json) back("group", most)
@@ -41,6 +43,10 @@ class PostgreSQLLimits(Limits):
     """
 
     SET_ASIDE = f"update tinystore_django_job set state = 4 where id = any(array({SEEN}))"
+
+    CLEAR = f"""
+        delete from tinystore_django_group where id = any(array({Limits.CLEARED} for update skip locked)) returning id
+    """
 
     RELEASE = """
         update tinystore_django_job set state = 0 where id = any(array(

@@ -8,5 +8,7 @@ BATCH = 500
 
 
 def clear(alias: str) -> int:
-    """Deletes one batch of rows past their keep; how many there were."""
-    return database(alias).clear(BATCH)
+    """Deletes one batch of rows past their keep, and one of group's logs that count no more; how many of the more
+    numerous there were."""
+    store = database(alias)
+    return max(store.clear(BATCH), store.limits.clear(BATCH))
