@@ -144,9 +144,8 @@ class Limits(ABC):
         """
         before = [*(self.LET_GO if lets_go else ()), *self.LOCK]
         after = [self.SHARED, *([self.FREE] if with_rates else [])]
-        answers = self._run_all(
-            [self._filled(sql) for sql in (*before, *after)], {"names": list(queues), "queues": _json(list(queues))}
-        )
+        known = _json(list(queues))
+        answers = self._run_all([self._filled(sql) for sql in (*before, *after)], {"names": known, "queues": known})
         rows, free = answers[len(before)], answers[len(before) + 1 :]
         shared = {name: Shared(starts, at, paused is not None) for _, name, starts, at, paused in rows}
         return Locked(rows[0][0] if rows else 0, shared, [(*group,) for some in free for group in some])
