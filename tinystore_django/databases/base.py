@@ -52,11 +52,12 @@ class Database(ABC):
     INSERT_BEHIND = """
         insert into tinystore_django_job (queue, key, value, "group", repeat, at, due, state)
         select %(queue)s, %(key)s, %(value)s, %(group)s, %(repeat)s, {at}, {at}, case
-          when exists (select 1 from tinystore_django_job
-            where queue = %(queue)s and "group" = %(group)s and state = 4 and at <= {at}) then 4
+          when (select id from tinystore_django_job
+            where queue = %(queue)s and "group" = %(group)s and state = 4 and at <= {at}
+            order by at, id limit 1) is not null then 4
           when (select count(*) from (select 1 from tinystore_django_job
-            where queue = %(queue)s and "group" = %(group)s and state = 0 and at <= {at} limit %(heads)s) ready
-            ) >= %(heads)s then 4
+            where queue = %(queue)s and "group" = %(group)s and state = 0 and at <= {at}
+            order by at, id limit %(heads)s) ready) >= %(heads)s then 4
           else 0 end
         where true on conflict do nothing returning id
     """

@@ -33,12 +33,15 @@ class Limits(ABC):
     LOCKED: ClassVar[str] = ""
     RELEASE: ClassVar[str]
 
-    # One row a queue that is not paused: an idle worker's only question about its limited queues.
+    # One row a queue that is not paused: an idle worker's only question about its limited queues. In an order, here and
+    # below, even where there is only to say whether there are any: they are then found by their index, and not by a
+    # scan of the table, which an `exists` that is likely to be true invites.
     HEADS = """
         select {now}, known.queue,
           (select at from tinystore_django_job where queue = known.queue and state = 0 order by at, id limit 1),
           (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null),
-          case when exists (select 1 from tinystore_django_job where queue = known.queue and state = 4)
+          case when (select id from tinystore_django_job where queue = known.queue and state = 4
+              order by "group", at, id limit 1) is not null
             then coalesce((select refill_at from tinystore_django_queue where name = known.queue), 0) end
         from {queues}
         where not exists (
@@ -82,8 +85,9 @@ class Limits(ABC):
     # The time to look again is for groups that left somebody aside: no worker need wake for the others.
     KEEP_GROUPS = """
         insert into tinystore_django_group (queue, "group", starts, free_at, until)
-        select %(queue)s, kept."group", kept.starts, case when exists (
-            select 1 from tinystore_django_job where queue = %(queue)s and "group" = kept."group" and state = 4)
+        select %(queue)s, kept."group", kept.starts, case when (
+            select id from tinystore_django_job where queue = %(queue)s and "group" = kept."group" and state = 4
+            order by at, id limit 1) is not null
           then kept.free_at end, kept.until
         from {logs} where true
         on conflict (queue, "group") do update
@@ -109,7 +113,7 @@ class Limits(ABC):
             where queue = %(queue)s and job."group" = aside."group" and state = 0 and at <= (
               select at from tinystore_django_job head
               where queue = %(queue)s and head."group" = aside."group" and state = 4 order by at, id limit 1)
-            limit %(ready)s) ready)
+            order by at, id limit %(ready)s) ready)
         from aside where "group" is not null and not exists (
           select 1 from tinystore_django_group kept
           where kept.queue = %(queue)s and kept."group" = aside."group"
