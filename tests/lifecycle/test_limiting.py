@@ -378,3 +378,25 @@ def test_limits_hold_while_queries_are_logged_as_under_debug(limit: Any, shop: S
         started = [took(hand, emails), took(hand, emails)]
 
     assert started == ["a1", ""]
+
+
+def test_an_idle_worker_asks_two_questions_however_many_queues_it_has(
+    shop: Store, hand: Hand, django_assert_max_num_queries: Any
+) -> None:
+    limits: list[dict[str, Any]] = [
+        {},
+        {"concurrency": 2},
+        {"concurrency": Concurrency(group=1)},
+        {"rate": "1/s"},
+        {"group_rate": "1/s"},
+    ]
+    queues = [shop.queue(f"queue-{number}", **limit) for number, limit in enumerate(limits * 2)]
+    for queue in queues:
+        queue.add("later", delay="1h")
+    hand.claim(*queues)
+
+    with django_assert_max_num_queries(3) as asked:
+        claimed = hand.claim(*queues)
+
+    assert sum("on conflict" not in one["sql"] for one in asked.captured_queries) <= 2  # but for the hand's own
+    assert (claimed.held, claimed.next_due) == ([], us(after(hours=1)))
