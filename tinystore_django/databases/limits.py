@@ -169,8 +169,8 @@ class Limits(ABC):
         """How many jobs of each group run, and the first due jobs that are not set aside.
 
         Jobs whose cancelled handlers have not ended run. Before the look so many jobs of each group in `back` are
-        brought back, and those in `aside` set aside. With
-        `locks` it locks them, but for those that others hold: it leaves these out.
+        brought back, and those in `aside` set aside. With `locks` it locks what it gives, and
+        leaves out what others hold.
         """
         before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
         window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW

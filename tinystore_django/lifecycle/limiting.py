@@ -148,7 +148,7 @@ class _Claim:
             taken += started
             if not self._most(free - len(taken)):
                 self.end = "full"
-            elif len(started) < len(picked.jobs):
+            elif len(started) < len(picked.jobs) and not self.locks:
                 self.locks = True  # others hold some: looked at without a lock, they would be picked again
                 continue
             elif len(waiting) < size:
