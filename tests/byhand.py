@@ -11,8 +11,9 @@ import pytest
 from django.db import transaction
 
 from tinystore_django import Job, Queue, Schedule, models
-from tinystore_django.databases.rows import Held
-from tinystore_django.lifecycle import leasing
+from tinystore_django.databases import database
+from tinystore_django.databases.rows import Claimed, Held
+from tinystore_django.lifecycle import asides, leasing
 from tinystore_django.lifecycle.aftermath import Ending, Kind
 from tinystore_django.lifecycle.claiming import claim
 from tinystore_django.lifecycle.settling import Finished, settle
@@ -84,8 +85,16 @@ class Hand:
         self.lease = leasing.take(alias, "by hand", ["emails"], LEASE)
 
     def take(self, queue: Queue[Any] | Schedule, most: int = 1) -> list[Held]:
-        """Claims up to so many due jobs."""
-        return claim(self.alias, self.lease, {queue.name: most}).held
+        """Claims up to so many due jobs, as far as the queue's limits go."""
+        return self.claim(queue, most=most).held
+
+    def claim(self, *queues: Queue[Any] | Schedule, most: int = 1) -> Claimed:
+        """One claim of several queues, up to so many jobs of each."""
+        options = {queue.name: queue._declaration.options for queue in queues}
+        limits = {name: one for name, one in options.items() if one.limited}
+        if limits:
+            database(self.alias).limits.open(limits)  # as a worker does at its start
+        return claim(self.alias, self.lease, {queue.name: most for queue in queues}, limits)
 
     def take_one(self, queue: Queue[Any] | Schedule) -> Held:
         (held,) = self.take(queue)
@@ -105,4 +114,6 @@ class Hand:
         declaration = find(self.alias, held.queue)
         assert declaration is not None
         finished = Finished(held, Ending(kind, error, **about), declaration.options, kept_steps, reported)
-        return settle(self.alias, [finished]).outcomes.get(held.fence)
+        outcomes = settle(self.alias, [finished]).outcomes
+        asides.ended(self.alias, [held])
+        return outcomes.get(held.fence)

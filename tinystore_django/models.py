@@ -218,7 +218,7 @@ class Group(models.Model):
     queue = ByteTextField(_("queue"))
     group = ByteTextField(_("group"))
     starts = models.TextField()
-    free_at = models.BigIntegerField(null=True)  # jobs are set aside until then
+    free_at = models.BigIntegerField(null=True)  # jobs set aside are looked at again then
     until = models.BigIntegerField(db_index=True)  # the row says nothing any more from then on
 
     class Meta:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.programs import wait_for
-from tinystore_django import Store
+from tinystore_django import Store, Worker
 from tinystore_django.worker import loop
 from tinystore_django.worker.hold import Hold
 
@@ -51,3 +51,24 @@ def test_nothing_is_claimed_under_a_lease_that_may_have_run_out(shop: Store, mon
         assert seen == []
         lapsed[0] = False
         wait_for(lambda: seen == ["a"])
+
+
+@pytest.mark.parametrize("limit", ["rate", "group_rate"])
+def test_a_worker_sleeps_until_the_next_start_that_a_rate_allows(
+    limit: str, shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turned: list[int] = []
+    turn = loop.turn
+    monkeypatch.setattr(loop, "turn", lambda *arguments: turned.append(1) or turn(*arguments))
+    queue = shop.queue("emails", **{limit: "1/400ms"})  # type: ignore[call-overload]
+    for value in "abc":
+        queue.add(value, group="g")
+    seen: list[str] = []
+    queue.handler(seen.append)
+
+    with Worker([queue._declaration], poll=30_000_000).start():
+        wait_for(lambda: len(seen) == 3, 10)
+
+    assert seen == ["a", "b", "c"]
+    # A round for each start, each end and each time the rate is free; SQLite's own writes wake it once more for each.
+    assert len(turned) <= 20

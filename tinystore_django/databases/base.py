@@ -62,7 +62,7 @@ class Database(ABC):
             or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
             or exists (select 1 from tinystore_django_minute where minute <= {now} - %(day)s)
-            or exists (select 1 from tinystore_django_group where until <= {now})
+            or exists (select 1 from tinystore_django_group where until <= {now} - 60000000)
             or exists (select 1 from tinystore_django_cancel where until <= {now})
     """
 
@@ -73,11 +73,12 @@ class Database(ABC):
     INSERT_BEHIND = """
         insert into tinystore_django_job (queue, key, value, "group", repeat, at, due, state)
         select %(queue)s, %(key)s, %(value)s, %(group)s, %(repeat)s, {at}, {at}, case
-          when exists (select 1 from tinystore_django_job
-            where queue = %(queue)s and "group" = %(group)s and state = 4 and at <= {at}) then 4
+          when (select id from tinystore_django_job
+            where queue = %(queue)s and "group" = %(group)s and state = 4 and at <= {at}
+            order by at, id limit 1) is not null then 4
           when (select count(*) from (select 1 from tinystore_django_job
-            where queue = %(queue)s and "group" = %(group)s and state = 0 and at <= {at} limit %(heads)s) ready
-            ) >= %(heads)s then 4
+            where queue = %(queue)s and "group" = %(group)s and state = 0 and at <= {at}
+            order by at, id limit %(heads)s) ready) >= %(heads)s then 4
           else 0 end
         where true on conflict do nothing returning id
     """

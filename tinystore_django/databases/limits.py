@@ -6,22 +6,13 @@ import json
 from abc import ABC
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any, ClassVar
 
-from .rows import GroupStarts, Head, Shared, Waiting
+from .rows import Aside, GroupStarts, Head, Locked, Shared, Waiting
 
 Rows = list[tuple[Any, ...]]
 RunAll = Callable[[Sequence[str], dict[str, Any]], list[Rows]]
-
-
-@dataclass(frozen=True, slots=True)
-class Locked:
-    """What the workers of some queues share, once this one has their locks, and the time then."""
-
-    now: int
-    shared: dict[str, Shared]
-    free: list[tuple[str, str]] = field(default_factory=list)  # queue and group, where a group's rate has room again
 
 
 class Limits(ABC):
@@ -39,14 +30,18 @@ class Limits(ABC):
     BRING_BACK: ClassVar[str]
     TAKE: ClassVar[str]
     SET_ASIDE: ClassVar[str]
+    LOCKED: ClassVar[str] = ""
     RELEASE: ClassVar[str]
 
-    # One row a queue that is not paused: an idle worker's only question about its limited queues.
+    # One row a queue that is not paused: an idle worker's only question about its limited queues. In an order, here and
+    # below, even where there is only to say whether there are any: they are then found by their index, and not by a
+    # scan of the table, which an `exists` that is likely to be true invites.
     HEADS = """
         select {now}, known.queue,
           (select at from tinystore_django_job where queue = known.queue and state = 0 order by at, id limit 1),
           (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null),
-          case when exists (select 1 from tinystore_django_job where queue = known.queue and state = 4)
+          case when (select id from tinystore_django_job where queue = known.queue and state = 4
+              order by "group", at, id limit 1) is not null
             then coalesce((select refill_at from tinystore_django_queue where name = known.queue), 0) end
         from {queues}
         where not exists (
@@ -64,7 +59,7 @@ class Limits(ABC):
 
     FREE = """
         update tinystore_django_group set free_at = null
-        where queue in (select known.queue from {queues}) and free_at <= {instant} returning queue, "group"
+        where queue in (select known.queue from {queues}) and free_at <= {instant} returning queue, "group", starts
     """
 
     RUNNING = """
@@ -73,11 +68,14 @@ class Limits(ABC):
 
     WINDOW = """
         select id, at, "group" from tinystore_django_job
-        where queue = %(queue)s and state = 0 and at <= %(until)s order by at, id limit %(most)s
+        where queue = %(queue)s and state = 0 and at <= %(until)s order by at, id limit %(most)s {locked}
     """
 
+    # The log of a group once: it may be long, and its jobs many.
     WINDOW_WITH_STARTS = f"""
-        select job.id, job.at, job."group", starts from ({WINDOW}) job
+        select job.id, job.at, job."group",
+          case when row_number() over (partition by job."group" order by job.at, job.id) = 1 then starts end
+        from ({WINDOW}) job
         left join tinystore_django_group kept on kept.queue = %(queue)s and kept."group" = job."group"
         order by job.at, job.id
     """
@@ -87,8 +85,9 @@ class Limits(ABC):
     # The time to look again is for groups that left somebody aside: no worker need wake for the others.
     KEEP_GROUPS = """
         insert into tinystore_django_group (queue, "group", starts, free_at, until)
-        select %(queue)s, kept."group", kept.starts, case when exists (
-            select 1 from tinystore_django_job where queue = %(queue)s and "group" = kept."group" and state = 4)
+        select %(queue)s, kept."group", kept.starts, case when (
+            select id from tinystore_django_job where queue = %(queue)s and "group" = kept."group" and state = 4
+            order by at, id limit 1) is not null
           then kept.free_at end, kept.until
         from {logs} where true
         on conflict (queue, "group") do update
@@ -97,29 +96,34 @@ class Limits(ABC):
 
     WAIT = "update tinystore_django_queue set refill_at = %(at)s where name = %(queue)s"
 
-    # One row a group that has jobs set aside, with how many of them it has room for beside its jobs that run or are
-    # ready: an index is walked from group to group. A group that waits for its rate is brought back when that is free.
-    ROOM = """
+    # An index is walked from group to group. A group that waits for its rate is brought back when that is free; one
+    # that would wait for longer than the rate's span does so by another deploy's rate, or a clock that was set back.
+    LEFT = """
         with recursive aside("group") as (
           select (select "group" from tinystore_django_job where queue = %(queue)s and state = 4
             order by "group" limit 1)
           union all
           select (select "group" from tinystore_django_job job
             where queue = %(queue)s and state = 4 and job."group" > aside."group" order by "group" limit 1)
-          from aside where aside."group" is not null),
-        room("group", most) as (
-          select "group", %(heads)s
-            - (select count(*) from (select 1 from tinystore_django_job job
-              where queue = %(queue)s and job."group" = aside."group" and state = 1 limit %(heads)s) running)
-            - (select count(*) from (select 1 from tinystore_django_job job
-              where queue = %(queue)s and job."group" = aside."group" and state = 0 and at <= (
-                select at from tinystore_django_job head
-                where queue = %(queue)s and head."group" = aside."group" and state = 4 order by at, id limit 1)
-              limit %(heads)s) ready)
-          from aside where "group" is not null and not exists (
-            select 1 from tinystore_django_group kept
-            where kept.queue = %(queue)s and kept."group" = aside."group" and free_at > %(until)s))
-        select "group", most from room
+          from aside where aside."group" is not null)
+        select "group",
+          (select count(*) from (select 1 from tinystore_django_job job
+            where queue = %(queue)s and job."group" = aside."group" and state = 1 limit %(running)s) running),
+          (select count(*) from (select 1 from tinystore_django_job job
+            where queue = %(queue)s and job."group" = aside."group" and state = 0 and at <= (
+              select at from tinystore_django_job head
+              where queue = %(queue)s and head."group" = aside."group" and state = 4 order by at, id limit 1)
+            order by at, id limit %(ready)s) ready)
+        from aside where "group" is not null and not exists (
+          select 1 from tinystore_django_group kept
+          where kept.queue = %(queue)s and kept."group" = aside."group"
+            and free_at > %(until)s and free_at <= %(latest)s)
+    """
+
+    # A minute later, so that the groups whose time to look again has just come are looked at first.
+    CLEAR: ClassVar[str]
+    CLEARED = """
+        select id from tinystore_django_group where until <= {now} - 60000000 order by until limit %(most)s
     """
 
     def __init__(self, run_all: RunAll) -> None:
@@ -144,12 +148,11 @@ class Limits(ABC):
         """
         before = [*(self.LET_GO if lets_go else ()), *self.LOCK]
         after = [self.SHARED, *([self.FREE] if with_rates else [])]
-        answers = self._run_all(
-            [self._filled(sql) for sql in (*before, *after)], {"names": list(queues), "queues": _json(list(queues))}
-        )
+        known = _json(list(queues))
+        answers = self._run_all([self._filled(sql) for sql in (*before, *after)], {"names": known, "queues": known})
         rows, free = answers[len(before)], answers[len(before) + 1 :]
         shared = {name: Shared(starts, at, paused is not None) for _, name, starts, at, paused in rows}
-        return Locked(rows[0][0] if rows else 0, shared, [(queue, group) for some in free for queue, group in some])
+        return Locked(rows[0][0] if rows else 0, shared, [(*group,) for some in free for group in some])
 
     def look(
         self,
@@ -160,15 +163,18 @@ class Limits(ABC):
         most: int,
         *,
         counts: bool,
+        locks: bool,
         with_starts: bool,
     ) -> tuple[Counter[str | None], list[Waiting]]:
         """How many jobs of each group run, and the first due jobs that are not set aside.
 
         Jobs whose cancelled handlers have not ended run. Before the look so many jobs of each group in `back` are
-        brought back, and those in `aside` set aside.
+        brought back, and those in `aside` set aside. With `locks` it locks what it gives, and
+        leaves out what others hold.
         """
         before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
         window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW
+        window = window.replace("{locked}", self.LOCKED if locks else "")
         statements = [*before, window, *([self.RUNNING] if counts else ())]
         parameters = {"queue": queue, "back": _json(back), "jobs": _jobs(aside), "until": until, "most": most}
         answers = self._run_all(statements, parameters)[len(before) :]
@@ -204,9 +210,13 @@ class Limits(ABC):
         mistake is set aside again."""
         self._run(self.BRING_BACK, queue=queue, back=_json(groups))
 
-    def room(self, queue: str, heads: int, until: int) -> dict[str, int]:
-        """The groups that have jobs set aside, each with the number of them it has room for: 0 or less for most."""
-        return dict(self._run(self.ROOM, queue=queue, heads=heads, until=until))
+    def left_aside(self, queue: str, running: int, ready: int, until: int, latest: int) -> list[Aside]:
+        """The groups that have jobs set aside, but for those that wait for their rate until `latest` at most.
+
+        Their jobs are counted up to `running` and `ready`.
+        """
+        rows = self._run(self.LEFT, queue=queue, running=running, ready=ready, until=until, latest=latest)
+        return [Aside(*row) for row in rows]
 
     def wait(self, queue: str, at: int) -> None:
         """Has nobody look for such jobs before `at`."""
@@ -215,6 +225,10 @@ class Limits(ABC):
     def release(self, queue: str, most: int) -> int:
         """Makes up to `most` jobs set aside ready, of a queue that has no group limit any more; how many."""
         return len(self._run(self.RELEASE, queue=queue, most=most))
+
+    def clear(self, most: int) -> int:
+        """Deletes up to `most` logs of groups that count no more; how many it deleted."""
+        return len(self._run(self.CLEAR, most=most))
 
     def _run(self, sql: str, **parameters: Any) -> Rows:
         return self._run_all([self._filled(sql)], parameters)[0]

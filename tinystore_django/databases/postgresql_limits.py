@@ -15,7 +15,12 @@ class PostgreSQLLimits(Limits):
 
     # By name, so that two workers never wait for each other; a statement of its own, so that what is counted next
     # is counted after the wait.
-    LOCK = ("select from tinystore_django_queue where name = any(%(names)s) order by name for update",)
+    LOCK = (
+        """select from tinystore_django_queue where name in (select json_array_elements_text(%(names)s::json))
+        order by name for update""",
+    )
+
+    LOCKED = "for update skip locked"
 
     BRING_BACK = """
         update tinystore_django_job set state = 0 where id = any(array(
@@ -41,6 +46,10 @@ class PostgreSQLLimits(Limits):
     """
 
     SET_ASIDE = f"update tinystore_django_job set state = 4 where id = any(array({SEEN}))"
+
+    CLEAR = f"""
+        delete from tinystore_django_group where id = any(array({Limits.CLEARED} for update skip locked)) returning id
+    """
 
     RELEASE = """
         update tinystore_django_job set state = 0 where id = any(array(

@@ -117,7 +117,7 @@ class PostgreSQLRounds(Database):
         asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
         asked |= _fences(ended)
         if totals:
-            return self._claim_with_totals(asked | {"names": list(totals)})
+            return self._claim_with_totals(asked | {"names": json.dumps(list(totals))})
         return _claimed(lease, self.run(self.CLAIM, asked))
 
     def _claim_with_totals(self, asked: dict[str, Any]) -> Claimed:

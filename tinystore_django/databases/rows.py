@@ -76,8 +76,17 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Aside:
+    """A group that has jobs set aside: how many of its jobs run, and how many are ready before those."""
+
+    group: str
+    running: int
+    ready: int
+
+
+@dataclass(frozen=True, slots=True)
 class GroupStarts:
-    """The log of one group's rate, when it has room again if it is full, and when it counts no more."""
+    """The log of one group's rate, when it has more room than now, and when it counts no more."""
 
     group: str
     starts: str
@@ -95,11 +104,20 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
+class Locked:
+    """What the workers of some queues share, once this one has their locks, and the time then."""
+
+    now: int
+    shared: dict[str, Shared]
+    free: list[tuple[str, str, str]] = field(default_factory=list)  # queue, group and log, where a rate has more room
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """Whether a limited queue has anything to claim, without its lock."""
 
     at: int | None  # of its first job that is not set aside
-    free_at: int | None  # when a group's rate has room again
+    free_at: int | None  # when a group's rate has more room
     refill_at: int | None  # when jobs that were set aside may be looked for; None where there are none
 
 

@@ -43,6 +43,8 @@ class SQLiteLimits(Limits):
         where id in (select json_extract(value, '$.id') from json_each(%(jobs)s))
     """
 
+    CLEAR = f"delete from tinystore_django_group where id in ({Limits.CLEARED}) returning id"
+
     RELEASE = """
         update tinystore_django_job set state = 0 where id in (
           select id from tinystore_django_job where queue = %(queue)s and state = 4

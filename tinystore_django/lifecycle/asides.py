@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ..databases import database
 from ..databases.rows import Held
+from ..options import QueueOptions
 from .limiting import Limited, lock, refill
 
 # How many rows one statement makes ready where a limit was taken away.
@@ -21,11 +22,10 @@ def tend(alias: str, limits: Limited) -> None:
         database(alias).limits.open(limited)
     _, heads = database(alias).limits.heads(sorted(limits))
     for queue in sorted(queue for queue, head in heads.items() if head.refill_at is not None):
-        most = limits[queue].heads
-        if most is None:
+        if limits[queue].heads is None:
             _release(alias, queue)
         else:
-            _refill(alias, queue, most)
+            _refill(alias, queue, limits[queue])
 
 
 def ended(alias: str, runs: Iterable[Held]) -> None:
@@ -49,11 +49,11 @@ def bring_back(alias: str, queue: str, groups: Mapping[str, int]) -> None:
         database(alias).limits.bring_back(queue, groups)
 
 
-def _refill(alias: str, queue: str, heads: int) -> None:
+def _refill(alias: str, queue: str, options: QueueOptions) -> None:
     store = database(alias)
     lets_go = not store.in_transaction()
     with store.worker_transaction():
-        refill(store, queue, heads, lock(store, [queue], lets_go).now)
+        refill(store, queue, options, lock(store, [queue], lets_go).now)
 
 
 def _release(alias: str, queue: str) -> None:

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 
 from ..databases import database
 from ..databases.base import MINUTES_KEPT
-from ..models import Cancel, Group, Job, Minute, Progress
+from ..models import Cancel, Job, Minute, Progress
 
 BATCH = 500
 # How long it can be told how a job ended, in microseconds: to a watch whose database was away, or that looks late.
@@ -24,7 +24,7 @@ def clear(alias: str) -> int:
     now = store.now()
     others = [
         _clear(alias, Minute, minute__lte=now - MINUTES_KEPT),
-        _clear(alias, Group, until__lte=now),
+        store.limits.clear(BATCH),
         _clear(alias, Cancel, until__lte=now),
     ]
     return store.clear(BATCH, REMEMBERED) + sum(others)

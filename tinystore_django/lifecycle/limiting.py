@@ -10,11 +10,10 @@ from typing import Literal
 
 from ..databases import database
 from ..databases.base import Database, held
-from ..databases.limits import Locked
-from ..databases.rows import Claimed, GroupStarts, Head, Held, Waiting
+from ..databases.rows import Claimed, GroupStarts, Head, Held, Locked, Waiting
 from ..options import QueueOptions
 from ..timing.rates import Starts
-from .picking import Picked, Room, pick, without
+from .picking import Picked, Room, pick, room_beside, without
 
 # Due jobs looked at: at first, and at the longest where most of them have to be set aside.
 FIRST, LONGEST = 50, 10_000
@@ -86,11 +85,12 @@ def lock(store: Database, queues: Sequence[str], lets_go: bool, with_rates: bool
     return store.limits.lock(queues, lets_go, with_rates)
 
 
-def refill(store: Database, queue: str, heads: int, now: int) -> bool:
+def refill(store: Database, queue: str, options: QueueOptions, now: int) -> bool:
     """Brings back the jobs of a queue that were left aside though their group has room; whether there were any."""
     began = time.monotonic()
-    groups = store.limits.room(queue, heads, now)
-    back = {group: most for group, most in groups.items() if most > 0}
+    latest = now + options.group_rate.longest_wait if options.group_rate else now
+    groups = store.limits.left_aside(queue, options.group or 0, options.heads or 0, now, latest)
+    back = {one.group: most for one in groups if (most := room_beside(options, one.running, one.ready)) > 0}
     if back:
         store.limits.bring_back(queue, back)
     if groups:
@@ -108,6 +108,7 @@ class _Claim:
         rate = self.options.rate
         self.room = Room(self.options, self.now, Starts.read(self.shared.starts, rate, self.now) if rate else Starts())
         self.counted = False
+        self.locks = False  # whether the next look leaves out the jobs that others hold
         self.back = self._freed(asked.ended, locked)  # to be brought back before the first look
         self.aside: list[Waiting] = []  # to be set aside before the next one
         self.touched: set[str] = set()  # groups whose logs are to be written
@@ -117,11 +118,14 @@ class _Claim:
     def _freed(self, ended: Iterable[Held], locked: Locked) -> Counter[str]:
         """How many jobs of each group to bring back: one for each run that ended, and those of groups whose rate is
         free again."""
-        heads = self.options.heads
-        if heads is None:
+        if self.options.heads is None:
             return Counter()
         runs = Counter(one.group for one in ended if one.queue == self.queue and one.group is not None)
-        return runs | Counter({group: heads for queue, group in locked.free if queue == self.queue})
+        return runs | Counter({group: self._room(log) for queue, group, log in locked.free if queue == self.queue})
+
+    def _room(self, log: str) -> int:
+        rate = self.options.group_rate
+        return Starts.read(log, rate, self.now).room(rate) if rate else 0
 
     def take(self, free: int) -> Claimed:
         """Takes up to so many jobs."""
@@ -139,9 +143,14 @@ class _Claim:
         size = max(FIRST, 2 * free)
         while True:
             waiting = self._look(size)
-            taken += self._start(pick(waiting, self.room, self._most(free - len(taken))))
+            picked = pick(waiting, self.room, self._most(free - len(taken)))
+            started = self._start(picked)
+            taken += started
             if not self._most(free - len(taken)):
                 self.end = "full"
+            elif len(started) < len(picked.jobs) and not self.locks:
+                self.locks = True  # others hold some: looked at without a lock, they would be picked again
+                continue
             elif len(waiting) < size:
                 self.end = "short"
             elif size == LONGEST:
@@ -159,14 +168,21 @@ class _Claim:
         counts = self.options.concurrency is not None and not self.counted
         rate = self.options.group_rate
         running, waiting = self.limits.look(
-            self.queue, self.back, self.aside, self.now, size, counts=counts, with_starts=rate is not None
+            self.queue,
+            self.back,
+            self.aside,
+            self.now,
+            size,
+            counts=counts,
+            locks=self.locks,
+            with_starts=rate is not None,
         )
         if counts:
             self.room.running, self.counted = running, True
         self.back, self.aside = Counter(), []
         for one in waiting:
-            if rate is not None and one.group is not None and one.starts is not None:
-                self.room.of_groups.setdefault(one.group, Starts.read(one.starts, rate, self.now))
+            if rate and one.group and one.starts and one.group not in self.room.of_groups:
+                self.room.of_groups[one.group] = Starts.read(one.starts, rate, self.now)
         return waiting
 
     def _start(self, picked: Picked) -> list[Held]:
@@ -185,10 +201,8 @@ class _Claim:
 
         An add sets a job aside behind others of its group that may have ended by the time it commits.
         """
-        heads = self.options.heads
-        return (
-            heads is not None and self.shared.refill_at <= self.now and refill(self.store, self.queue, heads, self.now)
-        )
+        due = self.options.heads is not None and self.shared.refill_at <= self.now
+        return due and refill(self.store, self.queue, self.options, self.now)
 
     def _close(self) -> int | None:
         """Writes what is to be written, and says when the queue may next have something to start, as far as that is
@@ -207,7 +221,7 @@ class _Claim:
         if rate is None:
             return []
         logs = {group: log for group in sorted(self.touched) if (log := self.room.of_groups.get(group))}
-        return [GroupStarts(group, log.text, log.free_at(rate), log.ends_at(rate)) for group, log in logs.items()]
+        return [GroupStarts(group, log.text, log.more_at(rate), log.ends_at(rate)) for group, log in logs.items()]
 
 
 def _times(head: Head) -> list[int]:

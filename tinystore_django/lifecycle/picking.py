@@ -78,6 +78,12 @@ def pick(waiting: Iterable[Waiting], room: Room, most: int) -> Picked:
     return picked
 
 
+def room_beside(options: QueueOptions, running: int, ready: int) -> int:
+    """How many of a group's jobs set aside may become ready beside these, whatever its rate; 0 or less for none."""
+    bounds = [options.heads, None if options.group is None else options.group - running]
+    return min((bound for bound in bounds if bound is not None), default=0) - ready
+
+
 def without(aside: Iterable[Waiting], skipped: Iterable[Waiting]) -> list[Waiting]:
     """Those to set aside, but for the groups of picked jobs that somebody holds: should he take such a job away, none
     would be left to bring the others back."""

@@ -29,6 +29,11 @@ class Rate:
         the log would grow long. Times are rounded up, so that a start never counts for less than the span."""
         return 1 if self.count <= LONGEST_LOG else -(-self.span // LONGEST_LOG)
 
+    @property
+    def longest_wait(self) -> int:
+        """How long a start may have to wait for another to count no more, in microseconds."""
+        return self.span + self.grain
+
 
 @dataclass(frozen=True, slots=True)
 class Starts:
@@ -57,13 +62,16 @@ class Starts:
 
     def free_at(self, rate: Rate) -> int | None:
         """When one more may start, where none may now."""
-        left = sum(count for _, count in self.entries)
-        free_at = None
+        return None if self.room(rate) else self.more_at(rate)
+
+    def more_at(self, rate: Rate) -> int | None:
+        """When more may start than now; None where nothing counts against them."""
+        total = left = sum(count for _, count in self.entries)
         for at, count in self.entries:
-            if left < rate.count:
-                break
-            left, free_at = left - count, at + rate.span
-        return free_at
+            left -= count
+            if left < min(total, rate.count):
+                return at + rate.span
+        return None
 
     def ends_at(self, rate: Rate) -> int:
         """When none of them counts any more; 0 where there are none."""
