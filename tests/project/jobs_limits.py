@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 import time
-from typing import Any
 
 from django.conf import settings
 
 from tests.project.models import Event
-from tinystore_django import Backoff, Concurrency, Run, store
+from tinystore_django import Backoff, Concurrency, Queue, Run, store
 
 SOON = Backoff("20ms", "100ms")
 FAILING = 0.15
@@ -21,10 +20,12 @@ rated = store.queue("rated", int, attempts=1000, backoff=SOON, concurrency=Concu
 group_rated = store.queue("group-rated", int, attempts=1000, backoff=SOON, group_rate="4/400ms")
 UNSURE = (totals, grouped, rated, group_rated)
 
-# Milliseconds of sleep are their values. One job of each group at once.
+# Milliseconds of sleep are their values; below zero they raise. One job of each group at once.
 one_by_one = store.queue("one-by-one", int, concurrency=Concurrency(group=1), attempts=2, backoff=Backoff("1h", "1h"))
 # The same, and there is no second attempt.
 one_chance = store.queue("one-chance", int, concurrency=Concurrency(group=1), attempts=1)
+# One at once in all.
+singles = store.queue("singles", int, concurrency=1, attempts=2, backoff=Backoff("1h", "1h"))
 # Two of each tenant, eight in all.
 tenants = store.queue("tenants", int, concurrency=Concurrency(total=8, group=2))
 # A rate alone.
@@ -37,27 +38,17 @@ def note(what: str, queue: str, run: Run) -> None:
     Event.objects.create(what=what, queue=queue, key=run.id, group=run.group, attempt=run.attempt)
 
 
-def _handle(queue: Any, fails: bool) -> None:
+def _handle(queue: Queue[int], failing: float) -> None:
     @queue.handler
     def nap(ms: int, run: Run) -> None:
         note("began", queue.name, run)
-        time.sleep(ms / 1000)
-        if fails and random.random() < FAILING:
+        if ms < 0 or random.random() < failing:
             raise ValueError("this time it fails")
+        time.sleep(ms / 1000)
         note("ended", queue.name, run)
 
 
 for one in UNSURE:
-    _handle(one, fails=True)
-for one in (tenants, paced, deployed):
-    _handle(one, fails=False)
-
-
-@one_by_one.handler
-@one_chance.handler
-def nap_or_fail(ms: int, run: Run) -> None:
-    note("began", "one-by-one", run)
-    if ms < 0:
-        raise ValueError("a negative nap")
-    time.sleep(ms / 1000)
-    note("ended", "one-by-one", run)
+    _handle(one, FAILING)
+for one in (one_by_one, one_chance, singles, tenants, paced, deployed):
+    _handle(one, 0.0)

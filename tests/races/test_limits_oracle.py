@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import random
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.db import connections, transaction
+from django.db import transaction
 
 from tests.programs import Program, wait_for, worker
 from tests.project.jobs_limits import UNSURE
+from tests.races.helpers import together
 from tests.races.oracle import counted, faults, noted
 from tinystore_django.models import Job as Row
 
@@ -61,6 +60,7 @@ def disturb(workers: list[Program], stack: ExitStack, randomly: random.Random, u
     while time.monotonic() < until:
         time.sleep(randomly.uniform(0.3, 1.2))
         place = randomly.randrange(PROCESSES)
+        workers[place].wait_for_line("runs", seconds=60)  # or on a busy machine none would ever come to anything
         if randomly.random() < 0.5:
             workers[place].kill()
             workers[place] = stack.enter_context(worker(*FLAGS))
@@ -74,7 +74,7 @@ def add(prefix: str, randomly: random.Random, until: float) -> None:
     """Adds jobs to every queue, in transactions that stay open for a while, and moves or cancels some."""
     number = 0
     while time.monotonic() < until:
-        wait_for(lambda: Row.objects.count() < BACKLOG)
+        wait_for(lambda: Row.objects.count() < BACKLOG, 120)
         with transaction.atomic():
             for _ in range(randomly.randint(1, 30)):
                 number += 1
@@ -96,25 +96,3 @@ def _change_one(id: str, randomly: random.Random) -> None:
             queue.cancel(id)
         else:
             queue.update(id, 1, delay="100ms", group=randomly.choice(["a", "b"]))
-
-
-@contextmanager
-def together(work: Callable[[], object]) -> Iterator[None]:
-    """Has a thread do some work beside the block; what it raises is raised at the block's end."""
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    assert errors == []
