@@ -153,11 +153,11 @@ def test_a_worker_stopped_in_its_claim_holds_up_the_others_for_seconds_only(queu
     queue.add(-1, id="fails", group="g")
     queue.add(0, id="a", group="g")
 
-    with worker_that(STOPS_IN_A_TRANSACTION, queue.name) as stopped:
+    with worker_that(STOPS_IN_A_TRANSACTION, queue.name, "--lease=3s") as stopped:
         wait_for(lambda: is_stopped(stopped.pid))
-        with worker(queue.name, LONG_POLL) as other:
+        with worker(queue.name, "--lease=3s", LONG_POLL) as other:
             other.wait_for_line("runs")
-            wait_for(lambda: queue.get("a") is None, 5 + 3)
+            wait_for(lambda: queue.get("a") is None, 5 + 5)
 
 
 def is_stopped(pid: int) -> bool:
@@ -219,7 +219,7 @@ def test_of_two_workers_with_different_limits_each_keeps_its_own(tmp_path: Path)
     with noted(), worker("deployed", **narrow) as one, worker("deployed", **wide) as two:
         one.wait_for_line("runs")
         two.wait_for_line("runs")
-        (lease,) = Lease.objects.filter(name__endswith=f":{one.pid}").values_list("pk", flat=True)
+        lease = wait_for(lambda: Lease.objects.filter(name__endswith=f":{one.pid}").first()).pk
         deployed.add_many([20] * 120, group=lambda _: "a", id=unique)
         deployed.add_many([20] * 60, group=lambda _: "b", id=unique)
         wait_for(lambda: not Row.objects.exists())
@@ -270,9 +270,8 @@ def test_who_gives_places_on_waits_for_one_queue_and_holds_no_other(hand: Hand) 
 
 
 def someone_waits() -> bool:
+    """Whether somebody waits for a lock of ours."""
+    waits = "select exists (select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid)))"
     with connection.cursor() as cursor:
-        cursor.execute(
-            "select exists (select from pg_stat_activity"
-            " where datname = current_database() and wait_event_type = 'Lock')"
-        )
+        cursor.execute(waits)
         return bool(cursor.fetchone()[0])
