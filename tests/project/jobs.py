@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.project import jobs_connections as jobs_connections
+from tests.project import jobs_limits as jobs_limits
 from tests.project.models import End, Mark, Start
 from tinystore_django import Backoff, Run, store
 

@@ -47,3 +47,26 @@ class End(Moment):
 
 class Mark(Moment):
     """A handler did what it is for: with its Start and End missing or doubled, a test sees what was lost."""
+
+
+class Event(models.Model):
+    """What befell a job's row, written by a trigger in the very transaction (see tests/races/oracle.py), or what its
+    handler did, written on the handler's own connection: the order of their ids is the order in which they happened."""
+
+    what = models.CharField(max_length=10)  # ready, running, failed, done, aside, gone; of a handler: began, ended
+    queue = models.TextField()
+    key = models.TextField(null=True)
+    group = models.TextField(null=True)
+    job = models.BigIntegerField(null=True)
+    run = models.IntegerField(null=True)
+    attempt = models.IntegerField()
+    lease = models.BigIntegerField(null=True)
+    at = models.BigIntegerField(null=True)  # microseconds: when it may start
+    started_at = models.BigIntegerField(null=True)
+    cancelled = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.queue}/{self.key} {self.what}, attempt {self.attempt}"

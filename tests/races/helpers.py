@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.db import connection
+from django.db import connection, connections
 
 from tests.programs import Program, other_settings, wait_for
 from tests.project.models import Mark
@@ -54,3 +56,25 @@ def terminate(application: str) -> int:
             "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = %s", [application]
         )
         return int(cursor.fetchone()[0])
+
+
+@contextmanager
+def together(work: Callable[[], object]) -> Iterator[None]:
+    """Has a thread do some work beside the block; what it raises is raised at the block's end."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert errors == []

@@ -161,9 +161,11 @@ class Database(ABC):
         wanted: Mapping[str, int],
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
+        lets_go: bool = False,
     ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
-        each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction."""
+        each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
+        that is open, `lets_go` says what it says of `Limits.lock`."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

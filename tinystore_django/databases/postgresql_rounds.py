@@ -112,18 +112,20 @@ class PostgreSQLRounds(Database):
         wanted: Mapping[str, int],
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
+        lets_go: bool = False,
     ) -> Claimed:
         bounds = [(totals or {}).get(queue) for queue in wanted]
         asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
         asked |= _fences(ended)
         if totals:
-            return self._claim_with_totals(asked | {"names": json.dumps(list(totals))})
+            return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, lets_go)
         return _claimed(lease, self.run(self.CLAIM, asked))
 
-    def _claim_with_totals(self, asked: dict[str, Any]) -> Claimed:
+    def _claim_with_totals(self, asked: dict[str, Any], lets_go: bool) -> Claimed:
         # What ended must not count any more, and the locks stand before the counts: each a statement of its own. The
-        # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock.
-        before = [] if self.in_transaction() else [self.ISOLATION]
+        # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock; in a
+        # transaction that goes on, it must be told.
+        before = [self.ISOLATION] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
         answers = self.run_all([*before, self.REMOVE, *self.LIMITS.LOCK, self.CLAIM_WITH_TOTALS], asked)
         return replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
 

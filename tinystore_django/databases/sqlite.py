@@ -169,6 +169,7 @@ class SQLite(Database):
         wanted: Mapping[str, int],
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
+        lets_go: bool = False,
     ) -> Claimed:
         if not ended:
             return self._claim(lease, wanted, totals or {})

@@ -14,18 +14,17 @@ from .limiting import Limited, lock, refill
 BLOCK = 10_000
 
 
-def tend(alias: str, limits: Limited) -> None:
+def tend(alias: str, limits: Limited) -> bool:
     """Makes the rows that the workers of these queues lock, and brings back what was left aside in them: by an add that
-    committed late, by a worker that died at the wrong moment, or by a limit that a deploy has raised or taken away."""
+    committed late, by a worker that died at the wrong moment, or by a limit that a deploy has raised or taken away.
+    Whether there was any."""
     limited = sorted(queue for queue, options in limits.items() if options.limited)
     if limited:
         database(alias).limits.open(limited)
     _, heads = database(alias).limits.heads(sorted(limits))
-    for queue in sorted(queue for queue, head in heads.items() if head.refill_at is not None):
-        if limits[queue].heads is None:
-            _release(alias, queue)
-        else:
-            _refill(alias, queue, limits[queue])
+    left = sorted(queue for queue, head in heads.items() if head.refill_at is not None)
+    back = [queue for queue in left if _bring_back_left(alias, queue, limits[queue])]
+    return bool(back)
 
 
 def ended(alias: str, runs: Iterable[Held]) -> None:
@@ -38,9 +37,11 @@ def ended(alias: str, runs: Iterable[Held]) -> None:
         return
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
-        for queue in store.limits.lock(sorted(freed), lets_go).shared:
-            store.limits.bring_back(queue, freed[queue])
+    for queue in sorted(freed):
+        # One at a time: a round locks those with only a total first, whatever their names.
+        with store.worker_transaction():
+            if store.limits.lock([queue], lets_go).shared:
+                store.limits.bring_back(queue, freed[queue])
 
 
 def bring_back(alias: str, queue: str, groups: Mapping[str, int]) -> None:
@@ -49,13 +50,19 @@ def bring_back(alias: str, queue: str, groups: Mapping[str, int]) -> None:
         database(alias).limits.bring_back(queue, groups)
 
 
-def _refill(alias: str, queue: str, options: QueueOptions) -> None:
+def _bring_back_left(alias: str, queue: str, options: QueueOptions) -> bool:
+    return _release(alias, queue) if options.heads is None else _refill(alias, queue, options)
+
+
+def _refill(alias: str, queue: str, options: QueueOptions) -> bool:
     store = database(alias)
     lets_go = not store.in_transaction()
     with store.worker_transaction():
-        refill(store, queue, options, lock(store, [queue], lets_go).now)
+        return refill(store, queue, options, lock(store, [queue], lets_go).now)
 
 
-def _release(alias: str, queue: str) -> None:
-    while database(alias).limits.release(queue, BLOCK) == BLOCK:
-        pass
+def _release(alias: str, queue: str) -> bool:
+    released = last = database(alias).limits.release(queue, BLOCK)
+    while last == BLOCK:
+        last = database(alias).limits.release(queue, BLOCK)
+    return released > 0

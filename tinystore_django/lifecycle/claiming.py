@@ -39,7 +39,7 @@ def _shared_turn(
     lets_go = not store.in_transaction()
     with store.worker_transaction():
         settling = settle(alias, finished)
-        claims = [store.claim(lease, plain, totals=asked.totals(plain))] if plain else []
+        claims = [store.claim(lease, plain, totals=asked.totals(plain), lets_go=lets_go)] if plain else []
         # Last, for what all workers wait for is held until the commit.
         claims.append(limiting.claim(store, lease, asked, queues, lets_go))
     return settling, claims
@@ -52,8 +52,11 @@ def _plain_turn(
         return Settling({}, ()), []
     if wanted and all(one.plain and not one.may_have_more for one in finished):
         return _one_trip(alias, lease, finished, wanted, totals)
-    with database(alias).worker_transaction():
-        return settle(alias, finished), [database(alias).claim(lease, wanted, totals=totals)] if wanted else []
+    store = database(alias)
+    lets_go = not store.in_transaction()
+    with store.worker_transaction():
+        settling = settle(alias, finished)
+        return settling, [store.claim(lease, wanted, totals=totals, lets_go=lets_go)] if wanted else []
 
 
 def _one_trip(

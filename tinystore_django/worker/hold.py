@@ -86,9 +86,9 @@ class Hold:
             self._lasts_until = asked_at + self.span / 1e6
         return renewal
 
-    def tend(self) -> None:
-        """Brings back jobs that were left aside."""
-        asides.tend(self.alias, self.options)
+    def tend(self) -> bool:
+        """Brings back jobs that were left aside; whether there were any."""
+        return asides.tend(self.alias, self.options)
 
     def sweep(self) -> dict[Held, str]:
         """Takes back the jobs of lost workers; each with its outcome, "lost" or "failed"."""

@@ -99,7 +99,8 @@ class Upkeep(threading.Thread):
             elif renewal.next_expiry is not None:
                 # A worker that is alive renews long before; of a dead one, this is the moment to look.
                 pause = min(pause, (renewal.next_expiry - renewal.now) / 1e6 + 0.01)
-            self._hold.tend()
+            if self._hold.tend():
+                self._on_lost({})  # no run of anybody's, but jobs are due
             if renewal.clearable and (rest := self._clear()) is not None:
                 pause = min(pause, rest)
         self._renews_at = time.monotonic() + pause
