@@ -13,13 +13,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import BaseExpression, Func
 
 from ..timing import clock
+from .lines import Lines
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, Line, NewJob, Renewal, Settled
+from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
 
 Rows = list[tuple[Any, ...]]
 
 
-class Database(ABC):
+class Database(Lines, ABC):
     """One alias. It holds no connection of its own: each thread has Django's."""
 
     vendor: ClassVar[str]
@@ -43,24 +44,6 @@ class Database(ABC):
           exists (select 1 from tinystore_django_job where kept_until <= {now})
             or exists (select 1 from tinystore_django_cancel where until <= {now})
     """
-
-    # The places of some jobs among those in line, and the last place that is counted. It walks the index up to the
-    # last of them, in two ranges: as one condition, all jobs of the same time would be looked at.
-    PLACES = """
-        select id, at, place from (
-          select id, at, row_number() over (order by at, id) - 1 as place from (
-            select id, at from (select id, at from tinystore_django_job
-              where queue = %(queue)s and {line} and at <= {now} and at < %(at)s
-              order by at, id limit %(most)s) earlier
-            union all
-            select id, at from (select id, at from tinystore_django_job
-              where queue = %(queue)s and {line} and at <= {now} and at = %(at)s and id <= %(id)s
-              order by at, id limit %(most)s) tied) line) placed
-        where id {among} or place = %(most)s - 1
-    """
-    READY_LINE: ClassVar[str] = "state = 0"
-    ASIDE_LINE: ClassVar[str] = 'state = 4 and "group" = %(group)s'
-    AMONG: ClassVar[str]
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -87,23 +70,6 @@ class Database(ABC):
     def is_alone(self) -> bool:
         """Whether no other thread sees what this one does."""
         return self.in_transaction()
-
-    def places(self, line: Line, waiting: Sequence[tuple[int, int]], most: int) -> dict[int, int]:
-        """The places in a line, from 0 to `most`, of waiting jobs, each given as its time and primary key. One that
-        has left the line is not in the answer."""
-        at, last = max(waiting)
-        sql = self.PLACES.replace("{line}", self.READY_LINE if line.group is None else self.ASIDE_LINE)
-        about = {"queue": line.queue, "group": line.group, "at": at, "id": last, "most": most}
-        rows = self.run(sql.replace("{among}", self.AMONG), {**about, "ids": self.array([one for _, one in waiting])})
-        # The two ranges together may hold more places than are counted.
-        places = {job: min(place, most) for job, _, place in rows}
-        end = next(((row_at, job) for job, row_at, place in rows if place == most - 1), None)
-        beyond = {job: most for at, job in waiting if end is not None and (at, job) > end}
-        return places | beyond
-
-    @abstractmethod
-    def array(self, numbers: Sequence[int]) -> Any:
-        """Numbers as the one parameter that `AMONG` compares with."""
 
     @abstractmethod
     def now(self) -> int:

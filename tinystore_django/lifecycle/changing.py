@@ -7,9 +7,9 @@ from ..databases.rows import NewJob
 from ..models import Job, Step
 from . import notices
 from .adding import check_room, insert, new_job
-from .clearing import remember_cancel
 from .locking import NOT_STARTED, State, expired, lock
 from .placing import Placing
+from .remembering import remember_cancel
 
 
 def set_(alias: str, queue: str, key: str, value: str, placing: Placing, max_waiting: int | None = None) -> None:

@@ -13,7 +13,7 @@ from .. import conf
 from ..databases import database
 from ..databases.listening import ANY, Listener
 from ..lifecycle import notices
-from ..lifecycle.clearing import REMEMBERED
+from ..lifecycle.remembering import REMEMBERED
 from ..lifecycle.sighting import look
 from ..worker.connections import close_all
 from ..worker.hold import drop, let_go

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from asgiref.sync import sync_to_async
 
-from ..lifecycle.clearing import REMEMBERED
+from ..lifecycle.remembering import REMEMBERED
 from ..lifecycle.sighting import Sight, look
 
 # Seconds between two looks, at the least.
