@@ -42,9 +42,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> Itera
     monkeypatch.setenv("SHOP_SQLITE", str(tmp_path / "shop.sqlite3"))
     address = f"127.0.0.1:{free_port()}"
     with manage("shell", "-c", READY) as one:
-        assert one.wait() == 0, one.text
+        assert one.wait(180) == 0, one.text
     with manage(*getattr(request, "param", ["serve"]), address) as server:
-        wait_for(lambda: _answers(address), what=lambda: server.text)
+        wait_for(lambda: _answers(address), 120, lambda: server.text)
         yield f"http://{address}"
 
 
