@@ -26,7 +26,9 @@ def test_a_good_installation_is_told_nothing() -> None:
 
 
 def test_each_setting_that_cannot_be_is_an_error() -> None:
-    with override_settings(TINYSTORE={"LEASE": "soon", "POLL": 5, "GRACE": "x", "NOTIFY": "no", "LESE": "1s", "REDACT": "no.such"}):
+    with override_settings(
+        TINYSTORE={"LEASE": "soon", "POLL": 5, "GRACE": "x", "NOTIFY": "no", "LESE": "1s", "REDACT": "no.such"}
+    ):
         messages = told(check_settings())
 
     assert {id for id, _ in messages} == {"tinystore.E001"}
