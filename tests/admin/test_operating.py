@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -144,6 +145,21 @@ def test_a_move_of_all_carries_on_what_all_is(five: Five, admin_client: Client) 
     chosen_all(admin_client, "move_time", "?state=waiting", time="1d")
     assert row(key="waiting").at == after(days=1)
     assert row(key="scheduled").at == after(hours=1)
+
+
+def test_all_that_match_can_be_meant_without_a_script(five: Five, listed: Pages, admin_client: Client) -> None:
+    form = re.search(r'<form id="changelist-form".*?</form>', listed().html, re.DOTALL)
+    assert form is not None
+    # What a browser without scripts sends: the hidden field of Django's, then the box.
+    fields = re.findall(r'name="select_across" value="(\d)"', form[0])
+    assert fields == ["0", "1"]
+
+    data = {"action": "move_time", "select_across": fields, "_selected_action": [str(five["done"].pk)]}
+    asked = Page(admin_client.post(JOBS, data))
+    kept = re.findall(r'name="select_across" value="(\d)"', asked.html)
+    page = Page(admin_client.post(JOBS, {**data, "select_across": kept, "time": "1d"}, follow=True))
+
+    assert page.messages[0] == "Moved the time of 2 jobs."
 
 
 def keys() -> set[str | None]:
