@@ -293,6 +293,8 @@ def test_the_page_needs_no_script_and_no_style_of_its_own(emails: Queue[Any], ad
 
     content = page[page.index('<div id="content"') : page.index("<footer")]
     assert re.findall(r"<script|<style| style=| on\w+=", content) == []
+    assert "jquery" not in page
+    assert page.count("tinystore_django/live.js") == 1
 
 
 def test_a_page_asks_few_questions_however_many_queues_there_are(

@@ -29,12 +29,13 @@ FILL = """
 
 
 class Plan:
-    """What became of one statement: its text, its pages and the indexes it went by."""
+    """What became of one statement: its text, its pages, the rows it read and the indexes it went by."""
 
     def __init__(self, sql: str, plan: dict[str, Any]) -> None:
         self.sql = sql
         self.pages = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
         nodes = [node for node in walk(plan) if node["Actual Loops"]]  # not what is planned and never needed
+        self.rows = round(sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if "Relation Name" in node))
         self.indexes = {node["Index Name"] for node in nodes if "Index Name" in node}
         self.scanned = {
             node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan" and "Relation Name" in node

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.byhand import Hand, after, us
 from tinystore_django import Queue, Store, models
@@ -138,3 +140,14 @@ def test_a_queue_that_is_paused_while_a_claim_waits_for_the_lock_starts_nothing(
     monkeypatch.setattr(store, "worker_transaction", begin_late)
 
     assert hand.take(emails) == []
+
+
+@pytest.mark.sqlite
+def test_a_worker_of_a_paused_queue_only_reads(emails: Queue[Any], hand: Hand) -> None:
+    emails.add("a")
+    pause("default", "emails")
+
+    with CaptureQueriesContext(connection) as queries:
+        hand.take(emails)
+
+    assert len(queries) == 1

@@ -75,20 +75,20 @@ class OperatingAdmin(JobModelAdmin):
             raise PermissionDenied
         if job is None:
             return self._to(request, "changelist")
+        rows = self.get_queryset(request).filter(pk=job.pk)
+        form = _move_form(request, rows.db)
+        if (asked := self._ask_first(request, verb, job, form)) is not None:
+            return asked
+        self._operate(request, verb, rows, *([form.cleaned_data["time"]] if verb is MOVE else []), job=job)
+        return self._to(request, "change", job.pk) if rows.exists() else self._to(request, "changelist")
+
+    def _ask_first(self, request: HttpRequest, verb: Verb, job: Job, form: MoveForm) -> HttpResponse | None:
+        """What has to be known before it is done: that a cancel is meant, and when to move to."""
         if verb is CANCEL and "sure" not in request.POST:
             return self._ask(request, "sure.html", job=job, title=gettext_lazy("Cancel this job?"))
-        more = []
-        if verb is MOVE:
-            form = _move_form(request, self._rows(request, job).db)
-            if not form.is_valid():
-                return self._ask_time(request, form, {"verb": [verb.name]}, job=job)
-            more = [form.cleaned_data["time"]]
-        self._operate(request, verb, self._rows(request, job), *more, job=job)
-        stays = self._rows(request, job).exists()
-        return self._to(request, "change", job.pk) if stays else self._to(request, "changelist")
-
-    def _rows(self, request: HttpRequest, job: Job) -> QuerySet[Job]:
-        return self.get_queryset(request).filter(pk=job.pk)
+        if verb is MOVE and not form.is_valid():
+            return self._ask_time(request, form, {"verb": [verb.name]}, job=job)
+        return None
 
     def _operate(
         self, request: HttpRequest, verb: Verb, jobs: QuerySet[Job], *more: Any, job: Job | None = None

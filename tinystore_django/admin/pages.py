@@ -10,6 +10,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
+from django.forms import Media
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -34,9 +35,11 @@ class PageAdmin(ModelAdmin):
     permissions: ClassVar[Sequence[str]]  # each of which lets one see the page
     per_page: ClassVar[int] = 100
 
-    class Media:
-        css = {"all": ("tinystore_django/admin.css", "tinystore_django/queues.css")}
-        js = ("tinystore_django/live.js",)
+    @property
+    def media(self) -> Media:
+        """Our own alone: Django's scripts are for lists and forms."""
+        styles = ["tinystore_django/admin.css", "tinystore_django/queues.css"]
+        return Media(css={"all": styles}, js=["tinystore_django/live.js"])
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}"
