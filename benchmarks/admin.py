@@ -95,6 +95,9 @@ def pages(jobs: int) -> dict[str, str]:
         "jobs by every id, running": f"{LIST}?q=job:&state=running",
         "a failed job": f"{LIST}{Job.objects.filter(state=Job.State.FAILED)[:1].get().pk}/change/",
         "a job there is not": f"{LIST}{10 * jobs}/change/",
+        "queues": LIST.replace("job", "queue"),
+        "schedules": LIST.replace("job", "schedule"),
+        "workers": LIST.replace("job", "lease"),
     }
 
 
