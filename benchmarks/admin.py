@@ -36,6 +36,11 @@ NUMBERS = {
     "select n from counted)",
 }
 LIST = "/admin/tinystore_django/job/"
+OVERVIEWS = {
+    "queues": "/admin/tinystore_django/queue/",
+    "schedules": "/admin/tinystore_django/schedule/",
+    "workers": "/admin/tinystore_django/lease/",
+}
 MOST_MILLISECONDS, MOST_QUERIES = 300, 30
 TIMES = 7
 
@@ -48,7 +53,7 @@ def main() -> None:
         fill(given.jobs)
         client = logged_in()
         baseline = _show("the admin's front page", client, "/admin/", None)
-        for what, url in pages(given.jobs).items():
+        for what, url in {**OVERVIEWS, **pages(given.jobs)}.items():
             _show(what, client, url, baseline)
 
 

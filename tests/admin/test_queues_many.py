@@ -61,5 +61,5 @@ def test_no_page_reads_more_rows_than_it_counts_or_asks_many_questions(many: Non
     for page, of_page in plans.items():
         said = [(plan.sql, plan.rows, plan.indexes) for plan in of_page]
         assert not any("tinystore_django_job" in plan.scanned for plan in of_page), said
-        # Of one queue ten thousand in each of three states, and three times of those set aside; all of the other.
-        assert sum(plan.rows for plan in of_page) < (71_000 if page == QUEUES else 300), said
+        # Of one queue ten thousand in two states, twice as many failed, three times those set aside; of the other, all.
+        assert sum(plan.rows for plan in of_page) < (81_000 if page == QUEUES else 300), said

@@ -70,7 +70,7 @@ def _figures(
         waiting=min(waiting + due, MOST + 1),
         scheduled=min(scheduled + later, MOST + 1),
         running=running,
-        failed=failed,
+        failed=min(failed, MOST + 1),
         oldest=None if oldest is None else clock.to_datetime(oldest),
     )
 
