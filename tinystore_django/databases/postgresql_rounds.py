@@ -139,7 +139,7 @@ class PostgreSQLRounds(Database):
 def _claimed(lease: int, rows: Rows) -> Claimed:
     now, next_due, removed, *_ = rows[0]
     taken = sorted((row[3:] for row in rows if row[3] is not None), key=lambda row: (row[-1], row[0]))
-    return Claimed(now, held(lease, (row[:-1] for row in taken)), next_due, _as_fences(removed))
+    return Claimed(now, held(lease, taken), next_due, _as_fences(removed))
 
 
 def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:
