@@ -133,7 +133,9 @@ def test_get_with_the_jobs_ahead_reads_a_few_pages_wherever_the_job_stands(numbe
 
 
 def test_a_look_at_many_watched_jobs_reads_a_few_pages_a_job_and_one_walk_of_the_line(many: Queue[Any]) -> None:
-    sights = {number: first("default", "many", f"chat:{number}", many._declaration.codec) for number in range(1, 41)}
+    sights = {
+        number: first("default", "many", f"chat:{number}", many._declaration.codec, None) for number in range(1, 41)
+    }
     seen = {number: sight for number, sight in sights.items() if sight is not None}
     changed = {number: replace(sight, job=replace(sight.job, attempt=7)) for number, sight in seen.items()}
 
