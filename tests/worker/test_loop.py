@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from tests.programs import wait_for
 from tinystore_django import Store, Worker
@@ -72,3 +73,28 @@ def test_a_worker_sleeps_until_the_next_start_that_a_rate_allows(
     assert seen == ["a", "b", "c"]
     # A round for each start, each end and each time the rate is free; SQLite's own writes wake it once more for each.
     assert len(turned) <= 20
+
+
+def test_a_settle_whose_answer_was_lost_alarms_nobody(
+    shop: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tinystore_django")
+    turn = loop.turn
+    broken: list[int] = []
+
+    def lose_an_answer(alias: str, lease: int, finished: Any, asked: Any) -> Any:
+        answer = turn(alias, lease, finished, asked)
+        if finished and not broken:
+            broken.append(1)
+            raise OperationalError("the connection was lost")
+        return answer
+
+    monkeypatch.setattr(loop, "turn", lose_an_answer)
+    queue = shop.queue("emails")
+    queue.add("a", id="x")
+
+    with queue.work(lambda value: None):
+        wait_for(lambda: "id=x attempt=1 settled, or taken back" in caplog.text)
+
+    assert "no longer this worker's" not in caplog.text
+    assert queue.get("x") is None

@@ -14,8 +14,8 @@ from .settling import Finished, Settling, settle
 def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> tuple[Settling, Claimed | None]:
     """Settles the finished runs, then claims due jobs of each queue asked for; none asked for, nothing."""
     look = limiting.look(alias, asked)
-    plain = asked.plain(look.queues)
-    shared = [queue for queue in look.queues if queue not in plain]
+    plain = asked.plain(look)
+    shared = sorted(queue for queue in look.due if queue in asked.limits and queue not in plain)
     if shared:
         settling, claims = _shared_turn(alias, lease, finished, asked, plain, shared)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from typing import Literal
 
@@ -31,13 +31,13 @@ class Asked:
     limits: Limited = field(default_factory=dict)  # the options of the queues that have a limit
     ended: Sequence[Held] = ()  # the runs that gave their places back since the last round
 
-    def plain(self, due: Collection[str]) -> dict[str, int]:
-        """What it asks for of the queues that at most a total bounds; of those that one does, only the due ones."""
-        return {
-            queue: free
-            for queue, free in self.wanted.items()
-            if (options := self.limits.get(queue)) is None or (options.only_total and queue in due)
-        }
+    def plain(self, look: Look) -> dict[str, int]:
+        """What it asks for of the queues that at most a total bounds, but for those that have nothing."""
+        return {queue: free for queue, free in self.wanted.items() if self._is_plain(queue) and look.may_have(queue)}
+
+    def _is_plain(self, queue: str) -> bool:
+        options = self.limits.get(queue)
+        return options is None or options.only_total
 
     def totals(self, queues: Iterable[str]) -> dict[str, int]:
         """The totals of those of some queues that have one."""
@@ -47,22 +47,31 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The limited queues that there is something to do in, and when there may next be in the others."""
+    """The queues that there is something to do in, those that were looked at, and when there may next be something."""
 
-    queues: list[str]
+    due: frozenset[str]
+    seen: frozenset[str] = frozenset()
     now: int = 0
     next_due: int | None = None
 
+    def may_have(self, queue: str) -> bool:
+        """Whether there may be something to do in a queue."""
+        return queue in self.due or queue not in self.seen
+
 
 def look(alias: str, asked: Asked) -> Look:
-    """Looks without any lock; where runs have just ended there is something to do anyway."""
-    busy = {one.queue for one in asked.ended if one.queue in asked.limits}
-    others = [queue for queue, free in asked.wanted.items() if free and queue in asked.limits and queue not in busy]
-    if not others:
-        return Look(sorted(busy))
-    now, heads = database(alias).limits.heads(others)
+    """Looks at the limited queues without any lock; where runs have just ended there is something to do anyway.
+
+    While nothing ends, one question is about all queues: an idle worker asks no other.
+    """
+    busy = frozenset(one.queue for one in asked.ended if one.queue in asked.limits)
+    limited = {queue for queue, free in asked.wanted.items() if free and queue in asked.limits and queue not in busy}
+    if not limited:
+        return Look(busy)
+    seen = limited if asked.ended else {queue for queue, free in asked.wanted.items() if free}
+    now, heads = database(alias).limits.heads(sorted(seen))
     due = {queue for queue, head in heads.items() if any(at <= now for at in _times(head))}
-    return Look(sorted(busy | due), now, _next(heads.values(), now))
+    return Look(busy | due, frozenset(seen), now, _next(heads.values(), now))
 
 
 def claim(store: Database, lease: int, asked: Asked, queues: Sequence[str], lets_go: bool) -> Claimed:

@@ -13,7 +13,7 @@ from functools import partial
 from django.db import Error
 
 from ..databases import database
-from ..databases.rows import Claimed, Held
+from ..databases.rows import Claimed, Fence, Held
 from ..lifecycle.aftermath import LOST
 from ..lifecycle.claiming import turn
 from ..lifecycle.limiting import Asked
@@ -65,6 +65,7 @@ class Loop(threading.Thread):
         self._unsettled: list[Ended] = []
         self._running: Counter[str] = Counter()
         self._unsure = False
+        self._doubtful: set[Fence] = set()  # runs whose settle may have been done without an answer
         self._idle = False
         self._quick = False
         self._stops_at: float | None = None
@@ -115,9 +116,11 @@ class Loop(threading.Thread):
             pause = self._turn()
             let_go(self._hold.alias)
             self._patience.well()
+            self._doubtful.clear()
         except Exception as error:  # whatever it is, a worker that lives and claims nothing would be worse
             # Whether its commit took effect is unknown: a settle is tried again, what was claimed is given back.
             self._unsure = True
+            self._doubtful.update(one.task.held.fence for one in self._unsettled)
             drop(self._hold.alias)
             return self._patience.lost(error)
         return pause
@@ -170,7 +173,10 @@ class Loop(threading.Thread):
 
     def _tell(self, one: Ended, outcome: str | None) -> None:
         if outcome is None:
-            logger.warning("%s: its job is no longer this worker's, nothing was settled", one.task.control)
+            if one.task.held.fence in self._doubtful:
+                logger.info("%s settled, or taken back, while the database did not answer", one.task.control)
+            else:
+                logger.warning("%s: its job is no longer this worker's, nothing was settled", one.task.control)
             return
         self.settled += 1
         self._hold.tally.ended(one.task.held, outcome)
