@@ -22,7 +22,7 @@ from tinystore_django import Store, registry, testing
 OTHER = {"sqlite": "postgresql", "postgresql": "sqlite"}[CHOSEN]
 PACKAGE = Path(tinystore_django.__file__).parent
 # Folders whose tests come out the same on any database: the second run of `run.py test` leaves them out.
-WITHOUT_DATABASE = {"timing", "values", "tooling"}
+WITHOUT_DATABASE = {"timing", "values", "tooling", "docs"}
 
 # django.tasks came with Django 6.0: on an older one the matrix alone runs these.
 collect_ignore = ["test_backend.py"] if django.VERSION < (6, 0) else []
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves out, rather than skips, what belongs to the run on the other database."""
     left = {OTHER}
     if os.environ.get("TINYSTORE_TEST_ONCE") == "done":
-        left |= {"browser", *WITHOUT_DATABASE}
+        left |= {"browser", "once", *WITHOUT_DATABASE}
     kept: list[pytest.Item] = []
     others: list[pytest.Item] = []
     for item in items:

@@ -9,6 +9,7 @@ from tests.programs import script
 BEFORE = ["Run", "Worker", "testing", "lifecycle.adding", "stores"]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", BEFORE)
 def test_the_store_is_the_store_whatever_was_imported_before_it(name: str) -> None:
     first = f"import tinystore_django.{name}" if name.islower() else f"from tinystore_django import {name}"

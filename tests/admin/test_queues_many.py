@@ -16,7 +16,7 @@ from tinystore_django import Store
 from tinystore_django.lifecycle.scheduling import open_all
 from tinystore_django.timing.intervals import interval
 
-pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgresql, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 # Half of them wait, a tenth is scheduled, and the others have failed, run or were set aside for full groups.
 FILL = """

@@ -15,7 +15,7 @@ from tinystore_django.databases import database
 from tinystore_django.databases.base import Database
 from tinystore_django.databases.postgresql import PostgreSQL
 
-pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.postgresql, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 MOST = 200  # pages of 8 kB, read for one claim of one job
 # One job of a group runs; all the others of it come first in time, and then ten of each of a thousand groups.

@@ -14,7 +14,7 @@ from tinystore_django.databases.rows import Held
 from tinystore_django.lifecycle import limiting
 from tinystore_django.testing import Clock
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 STEPS = 50
 LIMITS: dict[str, dict[str, Any]] = {
     "total": {"concurrency": 3},

@@ -55,6 +55,7 @@ def test_every_job_ends_though_one_child_after_the_other_is_killed() -> None:
     assert len(parent.said("worker process", "ended with -9")) == KILLS
 
 
+@pytest.mark.once
 def test_a_parent_that_is_asked_to_stop_stops_its_children_after_their_jobs() -> None:
     for name in "abcdef":
         naps.add(Nap(name, seconds=2))
@@ -73,6 +74,7 @@ def test_a_parent_that_is_asked_to_stop_stops_its_children_after_their_jobs() ->
     assert set(Counter(start.process for start in Start.objects.all()).values()) == {1}
 
 
+@pytest.mark.once
 def test_children_end_their_jobs_and_stop_when_their_parent_dies() -> None:
     for name in "abcd":
         naps.add(Nap(name, seconds=2))
@@ -99,6 +101,7 @@ def test_processes_that_run_until_idle_end_with_their_jobs() -> None:
     assert not Row.objects.exists()
 
 
+@pytest.mark.once
 def test_a_second_signal_ends_the_children_at_once_too() -> None:
     for name in "abcd":
         naps.add(Nap(name, seconds=60))

@@ -19,7 +19,7 @@ from tests.project.models import End, Mark, Start
 from tests.races.helpers import settled
 from tinystore_django import Queue, Run, RunStopped, Store
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.once]
 
 PASSED = "the run passed its timeout of 0.3 s"
 

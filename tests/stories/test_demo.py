@@ -51,6 +51,7 @@ def test_the_demo_shows_its_facts_and_leaves_nothing_twice_in_a_row(demo: Demo, 
             assert left_of(one, tmp_path) == []
 
 
+@pytest.mark.once
 def test_a_served_demo_stays_up_until_a_signal_and_leaves_nothing(demo: Demo, tmp_path: Path) -> None:
     with demo("--serve") as one:
         admin = one.wait_for_line("login demo, password", seconds=SECONDS)
@@ -64,6 +65,7 @@ def test_a_served_demo_stays_up_until_a_signal_and_leaves_nothing(demo: Demo, tm
         assert left_of(one, tmp_path) == []
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_demo_leaves_nothing(number: signal.Signals, demo: Demo, tmp_path: Path) -> None:
     with demo() as one:

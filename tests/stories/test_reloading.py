@@ -10,7 +10,7 @@ from tests.programs import Program, other_settings, wait_for, worker
 from tests.project.models import Mark
 from tinystore_django import Queue, Store
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.once]
 JOBS = """
 from tests.project.models import Mark
 from tinystore_django import store

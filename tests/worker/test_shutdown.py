@@ -7,6 +7,8 @@ import pytest
 
 from tinystore_django.worker.shutdown import SIGNALS, Shutdown
 
+pytestmark = pytest.mark.once
+
 
 def end_of_child(seconds: float) -> None:
     try:

@@ -44,6 +44,7 @@ class Hold:
         self.lease: int | None = None
         self._lasts_until = 0.0  # of time.monotonic()
         self._taking = threading.Lock()
+        self.opening: Callable[[], object] | None = None  # what the database must hold first, if it does not yet
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
         self.reported = False  # whether any of its runs showed progress
@@ -59,11 +60,18 @@ class Hold:
         # Two threads that each opened one would claim under two, and renew only the last.
         with self._taking:
             if self.lease is None:
+                self.open()
                 self._lasts_until = time.monotonic() + self.span / 1e6
                 name = f"{socket.gethostname()}:{os.getpid()}"
                 about = {"version": __version__, "woken": self.woken}
                 self.lease = leasing.take(self.alias, name, self.declarations, self.span, **about)
             return self.lease
+
+    def open(self) -> None:
+        """Makes what the database must hold before anything runs; once."""
+        if self.opening is not None:
+            self.opening()
+            self.opening = None
 
     @property
     def lapsed(self) -> bool:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from types import TracebackType
+
+from django.db import Error
 
 from .. import conf
 from ..databases import database
@@ -12,7 +15,7 @@ from ..errors import InvalidError
 from ..lifecycle import asides, notices, scheduling
 from ..registry import Declaration
 from ..timing.durations import in_words
-from .hold import Hold
+from .hold import Hold, drop
 from .listening import Listening
 from .loop import Loop, Pace
 from .patience import Patience
@@ -74,8 +77,13 @@ class Worker:
         return not self._loop.is_alive() and bool(self._hold.runs)
 
     def start(self) -> Worker:
-        """Opens the schedules and starts the threads."""
-        open_all(self.declarations)
+        """Opens the schedules and starts the threads. A database that does not answer is waited for by these."""
+        self._hold.opening = partial(open_all, self.declarations)
+        try:
+            self._hold.open()
+        except Error as error:
+            drop(self.alias)
+            self.patience.lost(error)
         self._unsubscribe = notices.subscribe(self.alias, self._on_notice)
         for thread in (self._loop, self._listening, self._upkeep):
             thread.start()
