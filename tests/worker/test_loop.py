@@ -9,6 +9,7 @@ from django.db import OperationalError
 
 from tests.programs import wait_for
 from tinystore_django import Store, Worker
+from tinystore_django.lifecycle import asides
 from tinystore_django.worker import loop
 from tinystore_django.worker.hold import Hold
 
@@ -98,3 +99,26 @@ def test_a_settle_whose_answer_was_lost_alarms_nobody(
 
     assert "no longer this worker's" not in caplog.text
     assert queue.get("x") is None
+
+
+def test_a_database_that_stops_answering_as_a_worker_starts_is_waited_for(
+    shop: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tend, failed = asides.tend, []
+
+    def away(*arguments: Any) -> Any:
+        if len(failed) < 2:
+            failed.append(1)
+            raise OperationalError("the server is away")
+        return tend(*arguments)
+
+    monkeypatch.setattr(asides, "tend", away)
+    queue = shop.queue("emails", concurrency=2)
+    queue.add("a")
+    seen: list[str] = []
+
+    with queue.work(seen.append):
+        wait_for(lambda: seen == ["a"])
+
+    assert len(failed) == 2
+    assert "the server is away; going on as soon as it answers" in caplog.text
