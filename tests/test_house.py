@@ -60,6 +60,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(tmp_path: Path
     assert names == {f"tinystore_django/{path}" for path in files()}
     assert "tinystore_django/py.typed" in names
     assert any(name.startswith("tinystore_django/migrations/0001_") for name in names)
+    assert {f"tinystore_django/locale/{language}/LC_MESSAGES/django.mo" for language in ("de", "fr")} <= names
 
 
 def sources() -> list[Path]:

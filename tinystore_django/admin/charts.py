@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from ..databases.rows import Sum
 from .showing import number
@@ -27,28 +28,33 @@ class Chart:
 
 def of_hour(minutes: Sequence[Sum]) -> list[Chart]:
     """The charts of a queue: runs started, runs failed, and the longest wait, by the minute."""
-    started, failed = [one.started for one in minutes], [one.failed for one in minutes]
-    waits = [one.longest_wait for one in minutes]
-    longest = span(max(waits, default=0))
     return [
-        _chart("started", started, _counted(_("Started"), started), _("%(count)s started") % _sum(started)),
-        _chart("failed", failed, _counted(_("Failed"), failed), _("%(count)s failed") % _sum(failed)),
-        _chart(
-            "wait",
-            waits,
-            _("Longest wait in the last hour: %(span)s") % {"span": longest},
-            _("waited up to %(span)s") % {"span": longest},
-        ),
+        _started([one.started for one in minutes]),
+        _failed([one.failed for one in minutes]),
+        _waited([one.longest_wait for one in minutes]),
     ]
 
 
-def _counted(what: str, counts: Sequence[int]) -> str:
-    values = {"what": what, **_sum(counts), "most": number(max(counts, default=0))}
-    return _("%(what)s in the last hour: %(count)s, at most %(most)s in a minute") % values
+def _started(counts: Sequence[int]) -> Chart:
+    text = _("Started in the last hour: %(count)s, at most %(most)s in a minute")
+    caption = ngettext("%(count)s started", "%(count)s started", sum(counts))
+    return _chart("started", counts, text % _sums(counts), caption % _sums(counts))
 
 
-def _sum(counts: Sequence[int]) -> dict[str, str]:
-    return {"count": number(sum(counts))}
+def _failed(counts: Sequence[int]) -> Chart:
+    text = _("Failed in the last hour: %(count)s, at most %(most)s in a minute")
+    caption = ngettext("%(count)s failed", "%(count)s failed", sum(counts))
+    return _chart("failed", counts, text % _sums(counts), caption % _sums(counts))
+
+
+def _waited(waits: Sequence[int]) -> Chart:
+    longest = {"span": span(max(waits, default=0))}
+    text = _("Longest wait in the last hour: %(span)s")
+    return _chart("wait", waits, text % longest, _("waited up to %(span)s") % longest)
+
+
+def _sums(counts: Sequence[int]) -> dict[str, str]:
+    return {"count": number(sum(counts)), "most": number(max(counts, default=0))}
 
 
 def _chart(kind: str, values: Sequence[int], text: str, caption: str) -> Chart:

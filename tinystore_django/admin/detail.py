@@ -87,7 +87,7 @@ def _repeat(job: Any) -> str:
     except CorruptError:
         return _noted(job.repeat, _("it no longer reads"))
     times = format_html_join("", "<li>{}</li>", ((showing.moment(at),) for at in islice(_next(job, repeat), TIMES)))
-    return format_html('{} <ol class="tinystore-times">{}</ol>', repeat.in_words(), times)
+    return format_html('{} <ol class="tinystore-times">{}</ol>', repeat.in_words(_), times)
 
 
 def _next(job: Any, repeat: Repeat) -> Iterator[datetime]:

@@ -39,7 +39,7 @@ class MoveForm(forms.Form):
                 return later(database(self.alias).now(), span, "time")
             return instant(forms.DateTimeField().clean(text), "time")
         except InvalidError as error:
-            raise ValidationError(str(error)) from error
+            raise ValidationError(_("Give a time within the years 1 to 9999.")) from error
 
 
 def _span(text: str) -> int | None:

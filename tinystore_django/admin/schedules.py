@@ -78,7 +78,7 @@ def _shown(job: Repeating, now: datetime, since: datetime | None, notes: list[st
     unread = _("%(repeat)s, which no longer reads") % {"repeat": job.repeat}
     return Shown(
         name=job.queue,
-        repeat=repeat.in_words() if repeat else unread,
+        repeat=repeat.in_words(_) if repeat else unread,
         next=_next(job, now),
         last=showing.due(job.last_run.started_at, now) if job.last_run else showing.NOTHING,
         took=timetable.took(job.last_run) if job.last_run else showing.NOTHING,

@@ -14,6 +14,7 @@ from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
+from django.utils.translation import npgettext_lazy
 
 from ..values import cut, first_line, plain
 
@@ -25,6 +26,15 @@ BRACKETS = re.compile(r"[\[\]{}]")
 LONGEST = 64 * 1024  # bytes of a text on a job's page
 MOST = 60  # characters of a text in a list
 MINUTE = timedelta(minutes=1)
+# Django's own have the case in which a span stands alone: "Tage", where "vor 3 Tagen" is meant.
+DISTANCES = {
+    "year": npgettext_lazy("in or ago", "%(num)d year", "%(num)d years", "num"),
+    "month": npgettext_lazy("in or ago", "%(num)d month", "%(num)d months", "num"),
+    "week": npgettext_lazy("in or ago", "%(num)d week", "%(num)d weeks", "num"),
+    "day": npgettext_lazy("in or ago", "%(num)d day", "%(num)d days", "num"),
+    "hour": npgettext_lazy("in or ago", "%(num)d hour", "%(num)d hours", "num"),
+    "minute": npgettext_lazy("in or ago", "%(num)d minute", "%(num)d minutes", "num"),
+}
 
 
 def number(count: int) -> str:
@@ -62,7 +72,8 @@ def away(at: datetime, now: datetime) -> str:
 def _span(start: datetime, end: datetime) -> str:
     if end - start < MINUTE:
         return _("%(seconds)s s") % {"seconds": (end - start).seconds}
-    return timesince(start, end, depth=1)
+    # Its stubs ask for texts that are translated already.
+    return timesince(start, end, depth=1, time_strings=DISTANCES)  # type: ignore[arg-type]
 
 
 def name(text: str | None, most: int | None = None) -> str:

@@ -7,6 +7,7 @@ Clocks back: a local time that is shown twice comes in its first pass only, for 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -38,9 +39,10 @@ class Cron:
         local = self.crontab.first(self._first_new(after))
         return LATEST if local is None else min(self._instant(local), LATEST)
 
-    def in_words(self) -> str:
-        """Returns the repeat as an operator reads it: "every day at 03:10 (Europe/Berlin)"."""
-        return f"{in_words(self.crontab) or self.expression} ({self.zone.key})"
+    def in_words(self, gettext: Callable[[str], str] = str) -> str:
+        """Returns the repeat as an operator reads it: "every day at 03:10 (Europe/Berlin)", in English unless
+        `gettext` translates it."""
+        return f"{in_words(self.crontab, gettext) or self.expression} ({self.zone.key})"
 
     def _first_new(self, after: int) -> int:
         # What the clocks had shown by then has had its tick: in a second pass, all that the first one showed.

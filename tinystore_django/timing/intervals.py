@@ -6,6 +6,7 @@ The phase comes from the job's id: a million jobs spread out over their period, 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .clock import LATEST
@@ -35,9 +36,9 @@ class Interval:
         earliest = after // _MILLISECOND + 1
         return min((earliest + (self.phase - earliest) % self.period) * _MILLISECOND, LATEST)
 
-    def in_words(self) -> str:
-        """Returns the repeat as an operator reads it: "every 1h30m"."""
-        return f"every {in_words(self.period * _MILLISECOND)}"
+    def in_words(self, gettext: Callable[[str], str] = str) -> str:
+        """Returns the repeat as an operator reads it: "every 1h30m", in English unless `gettext` translates it."""
+        return gettext("every %(span)s") % {"span": in_words(self.period * _MILLISECOND)}
 
 
 def interval(id: str, period: int) -> Interval:

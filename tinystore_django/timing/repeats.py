@@ -15,7 +15,7 @@ from .durations import LONGEST, UNITS, Span, duration
 from .intervals import Interval
 
 Repeat: TypeAlias = Interval | Cron
-"""Has `.text`, `.next(after)` and `.in_words()`."""
+"""Has `.text`, `.next(after)` and `.in_words(gettext)`."""
 
 
 def repeat(

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from .crontab import Crontab
 
+Translate: TypeAlias = Callable[[str], str]
+
+# In every catalogue of Django's own.
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
 
-def in_words(crontab: Crontab) -> str | None:
-    """Returns "every day at 03:10" or the like; None where the expression itself says it best."""
+def in_words(crontab: Crontab, gettext: Translate = str) -> str | None:
+    """Returns "every day at 03:10" or the like; None where the expression itself says it best.
+
+    `gettext` translates the words; left out, they are English.
+    """
     if len(crontab.minutes) > 1 or len(crontab.months) < 12 or crontab.either:
         return None
     if len(crontab.hours) == 24 and len(crontab.days) == 31 and len(crontab.weekdays) == 7:
-        return f"every hour at minute {crontab.minutes[0]}"
-    return f"{_days(crontab)} at {_hour(crontab)}" if len(crontab.hours) == 1 else None
+        return gettext("every hour at minute %(minute)s") % {"minute": crontab.minutes[0]}
+    if len(crontab.hours) > 1:
+        return None
+    return gettext("%(days)s at %(time)s") % {"days": _days(crontab, gettext), "time": _hour(crontab)}
 
 
-def _days(crontab: Crontab) -> str:
+def _days(crontab: Crontab, gettext: Translate) -> str:
     if len(crontab.weekdays) < 7:
-        return "every " + ", ".join(_WEEKDAYS[day] for day in crontab.weekdays)
+        weekdays = ", ".join(gettext(_WEEKDAYS[day]) for day in crontab.weekdays)
+        return gettext("every %(weekdays)s") % {"weekdays": weekdays}
     if len(crontab.days) < 31:
-        return "every month on day " + ", ".join(map(str, crontab.days))
-    return "every day"
+        return gettext("every month on day %(days)s") % {"days": ", ".join(map(str, crontab.days))}
+    return gettext("every day")
 
 
 def _hour(crontab: Crontab) -> str:
