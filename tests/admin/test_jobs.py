@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -189,3 +190,29 @@ def test_the_list_and_a_jobs_page_have_no_script_or_style_of_their_own(five: Fiv
         assert "<style" not in page
         assert " style=" not in page.replace('<div style="display:none">', "")
         assert " onclick=" not in page
+
+
+@pytest.mark.parametrize("progress", [{"percent": 10**400}, {"percent": -(10**400)}, {"done": 10**400, "total": 3}])
+def test_progress_that_no_fraction_can_hold_is_a_bar_all_the_same(
+    progress: Any, emails: Queue[Any], hand: Hand, listed: Pages
+) -> None:
+    emails.add("x", id="x")
+    stepping.report("default", hand.take_one(emails).fence, json.dumps(progress))
+
+    assert listed().column("progress_bar")[0].startswith(("0%", "100%"))
+
+
+@pytest.mark.parametrize("ticked", ["abc", "", "1e9", "nan", "\0", "-1", "9" * 20])
+def test_what_can_be_no_primary_key_is_not_acted_on(ticked: str, five: list[models.Job], admin_client: Client) -> None:
+    response = admin_client.post(JOBS, {"action": "cancel", "_selected_action": [ticked]})
+
+    assert response.status_code in (200, 302)
+    assert models.Job.objects.count() == 5
+
+
+@pytest.mark.parametrize("query", ["value__contains=a", "key=%00", "id__in=" + "9" * 20, "progress=%00", "foo=bar"])
+def test_no_filter_but_ours_is_asked(query: str, five: list[models.Job], admin_client: Client) -> None:
+    page = admin_client.get(f"{JOBS}?{query}")
+
+    assert page.status_code == 200
+    assert b"5 " in page.content

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection, transaction
 
 from tests.programs import wait_for
-from tinystore_django import Store, Worker
+from tinystore_django import Concurrency, Store, Worker, models
 from tinystore_django.lifecycle import asides
 from tinystore_django.worker import loop
 from tinystore_django.worker.hold import Hold
@@ -122,3 +123,36 @@ def test_a_database_that_stops_answering_as_a_worker_starts_is_waited_for(
 
     assert len(failed) == 2
     assert "the server is away; going on as soon as it answers" in caplog.text
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("limit", [{"concurrency": 1}, {"concurrency": Concurrency(group=1)}, {"rate": "9/s"}], ids=str)
+def test_a_transaction_that_holds_a_limited_queue_holds_up_no_other_and_no_stop(limit: Any, shop: Store) -> None:
+    limited, other = shop.queue("limited", **limit), shop.queue("other")
+    seen: list[str] = []
+    for queue in (limited, other):
+        queue.handler(seen.append)
+    worker = Worker([limited._declaration, other._declaration]).start()
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            models.Queue.objects.select_for_update().get(name="limited")
+            held.set()
+            done.wait(30)
+        connection.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(30)
+    limited.add("limited")
+    for value in "ab":
+        other.add(value)
+        wait_for(lambda value=value: value in seen)
+    worker.ask_to_stop(grace=0)
+
+    assert worker.wait(10)
+    done.set()
+    thread.join()
+    assert seen == ["a", "b"]
+    assert limited.run_due() == 1

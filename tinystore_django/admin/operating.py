@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -66,6 +67,13 @@ class OperatingAdmin(JobModelAdmin):
     def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Takes jobs away; the handlers of running ones are told to stop."""
         self._operate(request, CANCEL, queryset)
+
+    def response_action(self, request: Any, queryset: QuerySet[Job], *args: Any, **kwargs: Any) -> Any:
+        """Leaves out what can be no primary key: Django would answer it with a 500."""
+        ticked = request.POST.copy()
+        ticked.setlist(ACTION_CHECKBOX_NAME, [one for one in ticked.getlist(ACTION_CHECKBOX_NAME) if _is_key(one)])
+        request.POST = ticked
+        return super().response_action(request, queryset, *args, **kwargs)
 
     def operate_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """What a button of a job's page does."""
@@ -132,3 +140,7 @@ def _chosen(request: HttpRequest) -> dict[str, list[str]]:
     """What an action's form is posted with again, once more was asked."""
     names = ("action", "index", "select_across", ACTION_CHECKBOX_NAME)
     return {name: request.POST.getlist(name) for name in names}
+
+
+def _is_key(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,18}", text) is not None

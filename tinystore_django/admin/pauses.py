@@ -22,7 +22,7 @@ class PausingAdmin(PageAdmin):
         verb = next((one for one in ("pause", "resume") if one in request.POST), None)
         if verb is None or not may(request, PERMISSION):
             raise PermissionDenied
-        name = _name(request.POST[verb])
+        name = checked(request.POST[verb])
         if verb == "pause":
             self._say(
                 request,
@@ -48,7 +48,8 @@ class PausingAdmin(PageAdmin):
             self.message_user(request, otherwise % {"name": name}, messages.WARNING)
 
 
-def _name(text: str) -> str:
+def checked(text: str) -> str:
+    """The name of a queue or schedule that a button sends. Raises PermissionDenied for what can be none."""
     try:
         return check_name(text)
     except InvalidError as error:  # no button of ours

@@ -21,7 +21,7 @@ from ..registry import find
 from ..timing import clock
 from . import showing
 from .pages import may
-from .pauses import PERMISSION, PausingAdmin
+from .pauses import PERMISSION, PausingAdmin, checked
 from .verbs import RUN, left, said
 
 
@@ -62,7 +62,7 @@ class ScheduleAdmin(PausingAdmin):
             return
         if not RUN.allowed(request):
             raise PermissionDenied
-        name = request.POST["run"]
+        name = checked(request.POST["run"])
         keys = Job.objects.using(alias).filter(queue=name, key=name, released=False).values_list("pk", flat=True)
         outcome = RUN.apply(alias, list(keys[:1]))
         if text := said(RUN, outcome):

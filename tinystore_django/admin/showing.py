@@ -137,9 +137,9 @@ def _share(progress: Any) -> float | None:
     """How much is done, 0 to 1, of what programs usually report; None where it says no such thing."""
     match progress:
         case {"done": done, "total": total} | [done, total] if _is_number(done) and _is_number(total) and total > 0:
-            return _within(done / total)
+            return _part(done, total)
         case {"percent": percent} if _is_number(percent):
-            return _within(percent / 100)
+            return _part(percent, 100)
         # A fraction of 1, or percent: a whole number is percent.
         case float() if 0 <= progress <= 1:
             return progress
@@ -152,8 +152,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _within(share: float) -> float:
-    return min(max(share, 0.0), 1.0)
+def _part(done: float, total: float) -> float:
+    """Compared first: a whole number may be too large to divide."""
+    if done <= 0:
+        return 0.0
+    return 1.0 if done >= total else done / total
 
 
 def _depth(json: str) -> int:

@@ -67,6 +67,8 @@ class Database(ABC):
     """
 
     LIMITS: ClassVar[type[Limits]]
+    SUMS: ClassVar[str]  # the rows of `sums.ADD_UP`
+    AMONG: ClassVar[str]  # the condition that compares with `array`
 
     # The same for a queue whose groups are limited: behind so many of its group a job is set aside at once, or the
     # workers would have to, all those of a group's backlog, before they came to anybody else's.
@@ -82,12 +84,6 @@ class Database(ABC):
           else 0 end
         where true on conflict do nothing returning id
     """
-
-    # The rows of `sums.ADD_UP`.
-    SUMS: ClassVar[str]
-
-    # The condition that compares with `array`.
-    AMONG: ClassVar[str]
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -174,6 +170,10 @@ class Database(ABC):
     @abstractmethod
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         """Writes the rows whose run is still this one and that nobody changed since; the runs it settled so."""
+
+    @abstractmethod
+    def is_locked_out(self, error: DatabaseError) -> bool:
+        """Whether a claim gave up waiting for the row of a limited queue."""
 
     @abstractmethod
     def is_deadlock(self, error: DatabaseError) -> bool:

@@ -11,7 +11,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import BigIntegerField, F, Func, Value
 from django.db.models.expressions import BaseExpression, RawSQL
 from psycopg import IsolationLevel
-from psycopg.errors import DeadlockDetected
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.pq import TransactionStatus
 
 from ..timing import clock
@@ -85,6 +85,9 @@ class PostgreSQL(PostgreSQLRounds):
         with self.transaction():
             self.run("set local jit = off")
             yield
+
+    def is_locked_out(self, error: DatabaseError) -> bool:
+        return isinstance(error.__cause__, LockNotAvailable)
 
     def is_deadlock(self, error: DatabaseError) -> bool:
         return isinstance(error.__cause__, DeadlockDetected)

@@ -125,7 +125,9 @@ class PostgreSQLRounds(Database):
         # What ended must not count any more, and the locks stand before the counts: each a statement of its own. The
         # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock; in a
         # transaction that goes on, it must be told.
-        before = [self.ISOLATION] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
+        before = (
+            [self.ISOLATION, self.LIMITS.HASTE] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
+        )
         answers = self.run_all([*before, self.REMOVE, *self.LIMITS.LOCK, self.CLAIM_WITH_TOTALS], asked)
         return replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
 

@@ -201,6 +201,9 @@ class SQLite(Database):
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         return {row.fence for row in rows if self.run(self.SETTLE, parameters(row))}
 
+    def is_locked_out(self, error: DatabaseError) -> bool:
+        return False  # its one lock is everybody's
+
     def is_deadlock(self, error: DatabaseError) -> bool:
         return False  # there is one writer
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from django.db import OperationalError
 
 from ..databases import database
 from ..databases.rows import Claimed
@@ -13,6 +16,17 @@ from .settling import Finished, Settling, settle
 
 def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> tuple[Settling, Claimed | None]:
     """Settles the finished runs, then claims due jobs of each queue asked for; none asked for, nothing."""
+    try:
+        return _turn(alias, lease, finished, asked)
+    except OperationalError as error:
+        if not database(alias).is_locked_out(error):
+            raise
+    # Somebody's open transaction holds the row of a queue: the runs are settled, and the other queues go on.
+    settling, claimed = _turn(alias, lease, finished, asked.unlimited())
+    return settling, claimed and replace(claimed, next_due=claimed.now)
+
+
+def _turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> tuple[Settling, Claimed | None]:
     look = limiting.look(alias, asked)
     plain = asked.plain(look)
     shared = sorted(queue for queue in look.due if queue in asked.limits and queue not in plain)

@@ -31,6 +31,10 @@ class Asked:
     limits: Limited = field(default_factory=dict)  # the options of the queues that have a limit
     ended: Sequence[Held] = ()  # the runs that gave their places back since the last round
 
+    def unlimited(self) -> Asked:
+        """The same of the queues without a limit alone."""
+        return Asked({queue: free for queue, free in self.wanted.items() if queue not in self.limits})
+
     def plain(self, look: Look) -> dict[str, int]:
         """What it asks for of the queues that at most a total bounds, but for those that have nothing."""
         return {queue: free for queue, free in self.wanted.items() if self._is_plain(queue) and look.may_have(queue)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import nullcontext
 from datetime import timedelta
@@ -29,7 +29,7 @@ def deadline(timeout: float | Span | None) -> Deadline:
     """
     if isinstance(timeout, (str, timedelta)):
         return Deadline(duration(timeout, "timeout") / 1e6)
-    if timeout is None or (type(timeout) in (int, float) and 0 <= timeout < math.inf):
+    if timeout is None or (type(timeout) in (int, float) and 0 <= timeout <= sys.float_info.max):
         return Deadline(timeout)
     raise InvalidError(f"timeout {quoted(timeout)}: write seconds, such as 30 or 0.5, or a span, such as '1m'")
 

@@ -14,6 +14,8 @@ from ..lifecycle.sighting import Sight, look
 
 # Seconds between two looks, at the least.
 PACE = 0.2
+# Seconds of one wait in a thread, of a watch that may go on for longer: no lock can be waited for for ever.
+LONGEST = 3600.0
 
 
 class Deadline:
@@ -72,7 +74,7 @@ class InThread(Watcher):
         while not self.news(shown):
             if deadline.passed:
                 return None
-            self._woken.wait(deadline.left())
+            self._woken.wait(deadline.left(LONGEST))
             self._woken.clear()
         return self.latest
 
