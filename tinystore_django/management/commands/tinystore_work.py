@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--lease", type=_lease, help="after how long a silent worker's jobs are taken back")
         parser.add_argument("--poll", type=_span, help="the longest sleep between two looks for due jobs")
         parser.add_argument("--grace", type=_span_or_none, help="how long to wait for handlers when stopping")
-        parser.add_argument("--until-idle", action="store_true", help="stop once nothing is due and nothing runs")
+        parser.add_argument("--until-idle", action="store_true", help="stop once nothing runs and nothing may start")
         parser.add_argument("--max-jobs", type=_whole, metavar="N", help="stop after N runs")
         parser.add_argument(
             "--reload",
