@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +27,10 @@ def test_a_run_knows_its_job(control: Control) -> None:
 
     assert (run.id, run.at, run.attempt, run.group, run.stopped) == ("x", NOON, 4, "g", False)
     assert str(control) == "emails id=x attempt=4"
+
+
+def test_a_run_of_a_job_without_an_id_is_named_by_its_primary_key() -> None:
+    assert str(Control("default", replace(HELD, key=None))) == "emails pk=1 attempt=4"
 
 
 def test_a_run_holds_nothing_a_handler_could_set(control: Control) -> None:

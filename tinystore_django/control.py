@@ -62,8 +62,8 @@ class Control:
             raise ConflictError("the run has ended: its handler did not wait for this")
 
     def __str__(self) -> str:
-        key = "" if self.held.key is None else f" id={plain(self.held.key)}"
-        return f"{self.held.queue}{key} attempt={self.held.attempt}"
+        job = f"pk={self.held.id}" if self.held.key is None else f"id={plain(self.held.key)}"
+        return f"{self.held.queue} {job} attempt={self.held.attempt}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

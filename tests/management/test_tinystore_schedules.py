@@ -13,6 +13,7 @@ from tinystore_django import Queue, Schedule, Store, models
 from tinystore_django.databases import database
 from tinystore_django.databases.rows import NewJob
 from tinystore_django.lifecycle import repeating
+from tinystore_django.lifecycle.pausing import pause, resume
 from tinystore_django.management.commands import tinystore_schedules
 from tinystore_django.testing import Clock
 
@@ -59,6 +60,28 @@ def test_a_schedule_that_nothing_has_opened_is_shown_with_the_time_it_would_have
         "  next      2026-03-02 03:10:00+01:00 Europe/Berlin, once a worker has started with it",
     ]
     assert not models.Job.objects.exists()
+
+
+def test_a_paused_schedule_says_since_when(cleanup: Schedule) -> None:
+    cleanup.run_due()
+    pause("default", "cleanup")
+
+    assert says() == [
+        "cleanup: every day at 03:10 (Europe/Berlin)",
+        "  next      2026-03-02 03:10:00+01:00 Europe/Berlin",
+        "  paused    since 2026-03-01 13:00:00+01:00 Europe/Berlin, until it is resumed in the admin",
+    ]
+
+    resume("default", "cleanup")
+    assert len(says()) == 2
+
+
+def test_a_repeating_job_says_that_its_queue_is_paused(reports: Queue[Any], cleanup: Schedule) -> None:
+    reports.add(7, id="7", every="1h")
+    pause("default", "reports")
+
+    assert [line for line in says("cleanup") if "paused" in line] == []
+    assert [line for line in says("reports") if "paused" in line] != []
 
 
 def test_the_last_run_how_long_it_took_and_the_first_line_of_its_error_are_shown(

@@ -186,7 +186,7 @@ def test_jobs_of_a_queue_that_no_code_knows_wait() -> None:
     marks.add("a")
 
     with worker("--lease=1500ms", "--exclude=naps") as one:
-        one.wait_for_line("marks attempt=1 done")
+        one.wait_for_line("marks pk=", "attempt=1 done")
         assert one.code is None
 
     row = Row.objects.get()

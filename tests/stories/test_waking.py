@@ -38,7 +38,7 @@ def ran(name: str) -> float:
 def awake(program: Program) -> None:
     """Waits until a worker has run a job, and has nothing to do."""
     marks.add("awake")
-    program.wait_for_line("marks attempt=1 done")
+    program.wait_for_line("marks pk=", "attempt=1 done")
     time.sleep(0.5)
 
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 from tinystore_django.databases import database
 from tinystore_django.errors import InvalidError
 from tinystore_django.lifecycle import repeating
+from tinystore_django.lifecycle.pausing import paused
 from tinystore_django.lifecycle.repeating import Name, Repeating
 from tinystore_django.models import Job
 from tinystore_django.options import whole
@@ -59,8 +60,9 @@ class Command(BaseCommand):
         if first is None:
             self.stdout.write(f"nothing repeats in database {alias!r}{' by that name' if names else ''}")
             return
+        since = paused(alias)
         for job in islice(chain([first], found), None if everything else MOST):
-            self.stdout.write("\n".join(_described(job, alias, now, count)))
+            self.stdout.write("\n".join(_described(job, alias, now, count, since.get(job.queue))))
         if next(found, None) is not None:
             self.stdout.write(f"the first {MOST} are shown: name a queue or a queue/id, or add --all")
 
@@ -81,7 +83,7 @@ def _name(text: str) -> Name:
     return Name(queue, key or None)
 
 
-def _described(job: Repeating, alias: str, now: int, count: int) -> Iterator[str]:
+def _described(job: Repeating, alias: str, now: int, count: int, since: datetime | None) -> Iterator[str]:
     """The job in lines: its name and its repeat, then what there is to say of it."""
     repeat = repeat_of(job)
     place = repeat.zone if isinstance(repeat, Cron) else timezone.get_current_timezone()
@@ -89,6 +91,8 @@ def _described(job: Repeating, alias: str, now: int, count: int) -> Iterator[str
     yield f"  next      {_next(job, place)}"
     for at in islice(_then(job, repeat, now), count - 1):
         yield f"  then      {_moment(at, place)}"
+    if since is not None:
+        yield f"  paused    since {_moment(since, place)}, until it is resumed in the admin"
     if job.last_run is not None:
         yield f"  last run  {_moment(job.last_run.started_at, place)}, took {took(job.last_run)}"
     if job.error:

@@ -16,12 +16,17 @@
     unavailable: "No live view",
   };
   const ENDED = ["done", "failed", "cancelled"];
+  // 1.0 is all and 1 is one percent: JSON.parse gives the same number for both.
+  const ALL = /"progress":\s*1\.0\s*[,}]/;
 
   function follow(place) {
     if (place.dataset.state) return; // the script may stand on the page more than once
     place.dataset.state = "asking";
     const source = new EventSource(place.dataset.jobEvents);
-    source.onmessage = (event) => show(place, JSON.parse(event.data));
+    source.onmessage = (event) => {
+      const job = JSON.parse(event.data);
+      show(place, job, job.progress === 1 && ALL.test(event.data) ? 1 : shareOf(job.progress));
+    };
     source.addEventListener("end", () => {
       source.close();
       if (!ENDED.includes(place.dataset.state)) say(place, "gone");
@@ -32,8 +37,7 @@
     };
   }
 
-  function show(place, job) {
-    const share = shareOf(job.progress);
+  function show(place, job, share) {
     say(place, job.state, wordFor(job), { ahead: job.ahead, percent: Math.round(100 * (share ?? 0)) });
     const bar = place.querySelector("progress");
     if (bar) {
@@ -50,10 +54,22 @@
     return job.ahead === 1 ? "waitingOne" : "next";
   }
 
-  // What a bar can show: a number from 0 to 1, or {done, total}.
+  // How much is done, 0 to 1, read as the admin reads it; null where a progress says no such thing.
   function shareOf(progress) {
-    const share = progress && progress.total ? progress.done / progress.total : progress;
-    return typeof share === "number" && share >= 0 && share <= 1 ? share : null;
+    if (typeof progress === "number") return shareOfNumber(progress);
+    const isPair = Array.isArray(progress) && progress.length === 2;
+    const [done, total] = isPair ? progress : [progress?.done, progress?.total];
+    if (typeof done === "number" && typeof total === "number" && total > 0) return within(done / total);
+    return typeof progress?.percent === "number" ? within(progress.percent / 100) : null;
+  }
+
+  function shareOfNumber(number) {
+    if (number < 0 || number > 100) return null;
+    return number < 1 ? number : number / 100;
+  }
+
+  function within(share) {
+    return Math.min(Math.max(share, 0), 1);
   }
 
   function say(place, state, word = state, numbers = {}) {
