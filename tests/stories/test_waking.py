@@ -17,10 +17,12 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 # Each statement of the process becomes a line, which the test reads.
 LOUD = """
+import os
+
 from django.db.backends.signals import connection_created
 
 def say(execute, sql, params, many, context):
-    print("SQL:", " ".join(sql.split()), flush=True)
+    os.write(1, f"SQL: {' '.join(sql.split())}\\n".encode())  # in one piece: two threads speak at once
     return execute(sql, params, many, context)
 
 def listen_in(connection, **kwargs):
