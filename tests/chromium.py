@@ -5,9 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.support.wait import WebDriverWait
+
+T = TypeVar("T")
+SECONDS = 30
 
 INSTALL = "apt-get install --no-install-recommends --yes chromium chromium-driver"
 # Headless, able to run as root in a container, and silent on the network.
@@ -57,3 +64,15 @@ def start(profile: Path) -> Chrome:
     for flag in (*FLAGS, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     return Chrome(options=options, service=ChromeService(executable_path=driver))
+
+
+def steadily(chrome: Chrome, look: Callable[[Chrome], T]) -> T:
+    """What a look at a page gives, once it gives anything: made again where the page reads itself again just then."""
+    passing = (NoSuchElementException, StaleElementReferenceException)
+    wait: WebDriverWait[Chrome] = WebDriverWait(chrome, SECONDS, ignored_exceptions=passing)
+    return wait.until(look)
+
+
+def click(chrome: Chrome, by: str, selector: str) -> None:
+    """Waits for what is to be clicked, and clicks it."""
+    steadily(chrome, lambda page: page.find_element(by, selector).click() or True)

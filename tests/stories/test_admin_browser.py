@@ -14,6 +14,7 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.byhand import LEASE
+from tests.chromium import click, steadily
 from tinystore_django import Queue, Store
 from tinystore_django.lifecycle import leasing
 from tinystore_django.lifecycle.claiming import claim
@@ -43,7 +44,7 @@ class Operator:
         self.follow("Jobs")
 
     def follow(self, link: str) -> None:
-        self._chrome.find_element(By.LINK_TEXT, link).click()
+        click(self._chrome, By.LINK_TEXT, link)
 
     def search(self, text: str) -> None:
         self._find("#searchbar").send_keys(text)
@@ -52,18 +53,17 @@ class Operator:
     def choose(self, action: str, *jobs: str) -> str:
         """Does an action to jobs of the list; what the page says then."""
         for job in jobs:
-            row = self._chrome.find_element(By.XPATH, f"//tr[.//a[.='{job}']]")
-            row.find_element(By.CSS_SELECTOR, "input.action-select").click()
+            click(self._chrome, By.XPATH, f"//tr[.//a[.='{job}']]//input[contains(@class, 'action-select')]")
         Select(self._find("select[name=action]")).select_by_visible_text(action)
         self._find("button[name=index]").click()
         return self.told()
 
     def press(self, button: str) -> None:
         """Presses a button of a job's page, or of one that asks whether that is meant."""
-        self._find(f"button[value='{button}'], input[type=submit][value='{button}']").click()
+        click(self._chrome, By.CSS_SELECTOR, f"button[value='{button}'], input[type=submit][value='{button}']")
 
     def told(self) -> str:
-        return self._find(".messagelist").text
+        return steadily(self._chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".messagelist").text)
 
     def has(self, selector: str) -> bool:
         return bool(self._chrome.find_elements(By.CSS_SELECTOR, selector))

@@ -11,6 +11,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.chromium import click, steadily
 from tinystore_django import Queue, Store
 from tinystore_django.lifecycle.pausing import paused
 
@@ -39,7 +40,7 @@ class Operator:
         self._wait(lambda chrome: chrome.find_elements(By.LINK_TEXT, "Queues"))
 
     def follow(self, link: str) -> None:
-        self.chrome.find_element(By.LINK_TEXT, link).click()
+        click(self.chrome, By.LINK_TEXT, link)
         self._wait(lambda chrome: chrome.find_elements(By.CSS_SELECTOR, ".tinystore-table"))
 
     def open(self, page: str) -> None:
@@ -50,16 +51,18 @@ class Operator:
     def press(self, button: str, row: str) -> str:
         """Presses the button of a row; what the page says then."""
         path = f"//tr[.//bdi[text()='{row}']]//button[text()='{button}']"
-        self.chrome.find_element(By.XPATH, path).click()
-        self._wait(lambda chrome: chrome.find_elements(By.CSS_SELECTOR, ".messagelist"))
-        return self.chrome.find_element(By.CSS_SELECTOR, ".messagelist").text
+        click(self.chrome, By.XPATH, path)
+        return steadily(self.chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".messagelist").text)
 
     def row(self, name: str) -> str:
-        return self.chrome.find_element(By.XPATH, f"//tr[.//bdi[text()='{name}']]").text
+        path = f"//tr[.//bdi[text()='{name}']]"
+        return steadily(self.chrome, lambda page: page.find_element(By.XPATH, path).text)
 
     @property
     def buttons(self) -> list[str]:
-        return [one.text for one in self.chrome.find_elements(By.CSS_SELECTOR, ".tinystore-table button")]
+        script = "return [...document.querySelectorAll('.tinystore-table button')].map((one) => one.innerText)"
+        texts: list[str] = self.chrome.execute_script(script)
+        return texts
 
     @property
     def overflows(self) -> bool:
