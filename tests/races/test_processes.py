@@ -34,6 +34,7 @@ def alive(pid: int) -> bool:
     return True
 
 
+@pytest.mark.once
 def test_every_job_ends_though_one_child_after_the_other_is_killed() -> None:
     names = [f"{number:02}" for number in range(40)]
     for name in names:
