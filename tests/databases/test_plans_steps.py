@@ -44,7 +44,7 @@ def test_reports_and_steps_of_running_jobs_are_written_read_and_dropped_in_a_few
     fence, ended = held.fence, [Finished(held, Ending("done"), queue_options(), True, True)]
 
     check(explained(lambda: stepping.report("default", fence, "2")), JOB, most=20)
-    check(explained(lambda: stepping.keep("default", fence, "ask", "1")), JOB, most=40)
+    check(explained(lambda: stepping.keep("default", fence, "ask", "1")), JOB, most=60)
     check(explained(lambda: stepping.kept("default", held.id)), "tinystore_step_name", most=10)
     dropped = [
         plan for plan in explained(lambda: settle("default", ended)) if "_progress" in plan.sql or "_step" in plan.sql
