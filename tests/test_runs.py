@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -30,7 +29,7 @@ def test_a_run_knows_its_job(control: Control) -> None:
 
 
 def test_a_run_of_a_job_without_an_id_is_named_by_its_primary_key() -> None:
-    assert str(Control("default", replace(HELD, key=None))) == "emails pk=1 attempt=4"
+    assert str(Control("default", HELD._replace(key=None))) == "emails pk=1 attempt=4"
 
 
 def test_a_run_holds_nothing_a_handler_could_set(control: Control) -> None:

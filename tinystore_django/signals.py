@@ -31,7 +31,7 @@ class QueueSignal(Signal):
 
     def has_listeners(self, sender: Any = None) -> bool:
         """Whether anybody hears of a queue."""
-        return bool(super().has_listeners(self._known(sender)))
+        return bool(self.receivers) and bool(super().has_listeners(self._known(sender)))
 
     def send_robust(self, sender: Any, **about: Any) -> list[tuple[Any, Any]]:
         """As Django's: answers or exceptions, by receiver."""

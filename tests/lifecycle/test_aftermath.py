@@ -19,7 +19,7 @@ HOUR, DAY = 3600 * S, 86_400 * S
 NOW = 100 * DAY
 OPTIONS = queue_options(attempts=3, backoff=Backoff("1m", "3m"))
 HELD = Held(1, 1, 1, "emails", "x", '"a"', NOW - 60 * S, 1, "g", None, NOW - 30 * S)
-HOURLY = replace(HELD, repeat="0 * * * * UTC")
+HOURLY = HELD._replace(repeat="0 * * * * UTC")
 
 
 def end(held: Held, kind: Any, options: Any = OPTIONS, seen: Seen | None = None, **about: Any) -> Any:
@@ -42,7 +42,7 @@ def test_a_done_job_keeps_its_id_for_dedupe_and_its_row_for_the_longer_of_both()
 
 @pytest.mark.parametrize(("attempt", "wait"), [(1, 60), (2, 120)])
 def test_a_failed_attempt_waits_its_backoff_from_the_runs_end_give_or_take_a_tenth(attempt: int, wait: int) -> None:
-    waits = [end(replace(HELD, attempt=attempt), "retry", error="no luck").at - NOW for _ in range(200)]
+    waits = [end(HELD._replace(attempt=attempt), "retry", error="no luck").at - NOW for _ in range(200)]
 
     assert all(0.9 * wait * S <= one <= 1.1 * wait * S for one in waits)
     assert len(set(waits)) > 100
@@ -59,7 +59,7 @@ def test_a_retry_keeps_its_attempt_and_due_time_and_an_answers_time_is_taken() -
 
 @pytest.mark.parametrize("kind", ["retry", "lost"])
 def test_after_the_last_attempt_a_job_has_failed_and_is_kept(kind: Any) -> None:
-    row = end(replace(HELD, attempt=3), kind, queue_options(attempts=3, keep="2d"), error="no luck")
+    row = end(HELD._replace(attempt=3), kind, queue_options(attempts=3, keep="2d"), error="no luck")
 
     assert (row.state, row.at, row.attempt, row.error) == (State.FAILED, HELD.at, 3, "no luck")
     assert (row.ended_at, row.until, row.kept_until, row.drops_steps) == (NOW, NOW + 2 * DAY, NOW + 2 * DAY, True)
@@ -70,7 +70,7 @@ def test_fail_is_at_once_whatever_attempts_are_left() -> None:
 
 
 def test_a_snooze_is_not_counted_and_keeps_the_error() -> None:
-    row = end(replace(HELD, attempt=3), "snoozed", delay=HOUR)
+    row = end(HELD._replace(attempt=3), "snoozed", delay=HOUR)
 
     assert (row.state, row.at, row.due, row.attempt, row.keep_error) == (State.READY, NOW + HOUR, HELD.at, 2, True)
 
@@ -94,13 +94,13 @@ def test_a_lost_workers_job_is_due_at_once_and_the_attempt_counts() -> None:
 
 
 def test_a_lost_job_of_a_queue_this_process_does_not_know_runs_again() -> None:
-    row = end(replace(HELD, attempt=99), "lost", options=None, error=LOST)
+    row = end(HELD._replace(attempt=99), "lost", options=None, error=LOST)
 
     assert (row.state, row.attempt) == (State.READY, 99)
 
 
 def test_a_job_without_an_attempt_left_has_failed_with_the_error_it_has() -> None:
-    row = end(replace(HELD, attempt=4), "spent")
+    row = end(HELD._replace(attempt=4), "spent")
 
     assert (row.state, row.attempt, row.keep_error) == (State.FAILED, 3, True)
     assert (row.last_started_at, row.last_ended_at) == (None, None)
@@ -134,7 +134,7 @@ def test_a_repeating_job_is_never_done_whatever_is_kept() -> None:
 
 def test_a_repeat_that_no_longer_reads_fails_its_job_and_says_so() -> None:
     for kind in ("done", "retry", "snoozed"):
-        row = end(replace(HELD, repeat="0 * * * * Mars/Olympus"), kind)
+        row = end(HELD._replace(repeat="0 * * * * Mars/Olympus"), kind)
 
         assert row.state == State.FAILED
         assert "'0 * * * * Mars/Olympus' no longer reads" in row.error

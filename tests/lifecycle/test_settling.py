@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,7 +38,7 @@ def test_a_retry_on_the_last_attempt_has_the_outcome_failed(emails: Queue[Any], 
 def test_a_run_that_is_no_longer_the_jobs_own_settles_nothing(
     kind: Any, wrong: str, emails: Queue[Any], held: Any, hand: Hand
 ) -> None:
-    stale = replace(held, **{wrong: getattr(held, wrong) + 1})
+    stale = held._replace(**{wrong: getattr(held, wrong) + 1})
 
     assert hand.end(stale, kind) is None
     assert emails.get("x").state == "running"  # type: ignore[union-attr]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ def emails(shop: Store) -> Queue[Any]:
 def test_sums_begin_anew_once_they_are_handed_over() -> None:
     tally, written = Tally(), list[Sum]()
     for waited in (5, 9, 7):
-        tally.started(replace(HELD, waited=waited))
+        tally.started(HELD._replace(waited=waited))
     for outcome in ("done", "retry", "failed", "lost", "snoozed", "cancelled", "given back"):
         tally.ended(HELD, outcome)
 

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from psycopg import ClientCursor
+from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+
+from .. import conf
 from ..timing import clock
 from .base import Database, Rows, held, parameters
+from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
 from .rows import Claimed, Fence, Settled
+
+logger = logging.getLogger("tinystore_django")
+
+POOLED = (
+    "the database's session does not keep what is prepared in it, as behind a transaction pooler: set NOTIFY to False"
+)
 
 
 class PostgreSQLRounds(Database):
     LIMITS = PostgreSQLLimits
+
+    _keeps = True  # until a session has forgotten a statement
 
     # Neither this nor SETTLE says state = 1: the planner would walk the running index, which is full of dead
     # entries under load. SKIP LOCKED: one user's open `set` must not hold up a whole round.
@@ -95,16 +109,35 @@ class PostgreSQLRounds(Database):
     def run_all(self, statements: Sequence[str], parameters: dict[str, Any]) -> list[Rows]:
         """In one trip, where the driver puts the parameters in itself. Each statement has a snapshot of its own, and
         together they are one transaction."""
+        bound = {**parameters, "now": clock.now()}
+        timed = [self.timed(sql) for sql in statements]
+        if own := self._here.own:
+            with own.wrap_database_errors:
+                return self.drive_all(timed, bound)
         features: Any = self.connection.features
         if features.uses_server_side_binding:
             with self.transaction():
                 return super().run_all(statements, parameters)
         with self.connection.cursor() as cursor:
-            cursor.execute(";".join(map(self.timed, statements)), {**parameters, "now": clock.now()})
-            answers = [cursor.fetchall() if cursor.description else []]
-            while cursor.nextset():
-                answers.append(cursor.fetchall() if cursor.description else [])
-            return answers
+            cursor.execute(";".join(timed), bound)
+            return _answers(cursor)
+
+    def drive(self, sql: str, parameters: dict[str, Any]) -> Rows:
+        return self.drive_all([sql], parameters)[0]
+
+    def drive_all(self, statements: Sequence[str], parameters: dict[str, Any]) -> list[Rows]:
+        """The same by the driver, whose session keeps the statements prepared, if it may keep anything."""
+        session = self.driver()
+        cursor = ClientCursor(session)
+        try:
+            if self._keeps and conf.notify():
+                statements = kept_by(session).calls(cursor, statements)
+            cursor.execute(";".join(statements), parameters)
+        except (InvalidSqlStatementName, DuplicatePreparedStatement):
+            self._keeps = False
+            logger.warning("%s", POOLED)
+            raise
+        return _answers(cursor)
 
     def claim(
         self,
@@ -136,6 +169,13 @@ class PostgreSQLRounds(Database):
 
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         return _as_fences(self.run(self.SETTLE, {"rows": json.dumps([parameters(row) for row in rows])}))
+
+
+def _answers(cursor: Any) -> list[Rows]:
+    answers = [cursor.fetchall() if cursor.description else []]
+    while cursor.nextset():
+        answers.append(cursor.fetchall() if cursor.description else [])
+    return answers
 
 
 def _claimed(lease: int, rows: Rows) -> Claimed:

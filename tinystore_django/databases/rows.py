@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 # A run of a job: its primary key, the run's number and the lease it was claimed under. A settle, a step or a report
 # of progress takes effect only while the row still says all three.
@@ -33,9 +34,8 @@ class Batch:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A job a worker holds, until its lease ends."""
+class Held(NamedTuple):
+    """A job a worker holds, until its lease ends. A tuple: it is made faster than any other value."""
 
     id: int
     run: int
@@ -48,7 +48,7 @@ class Held:
     group: str | None
     repeat: str | None
     started_at: int
-    waited: int = field(default=0, compare=False)  # from when it could start until it did
+    waited: int = 0  # from when it could start until it did
 
     @property
     def fence(self) -> Fence:

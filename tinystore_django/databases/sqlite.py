@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import cache
 from sqlite3 import ProgrammingError
 from threading import local
 from typing import Any
@@ -17,7 +18,7 @@ from django.db.models.expressions import BaseExpression
 from django.db.models.functions import Cast, Length
 
 from ..timing import clock
-from .base import Database, Rows, held, parameters
+from .base import PARAMETER, Database, Rows, held, parameters
 from .listening import FileListener, Listener
 from .rows import Batch, Claimed, Fence, Renewal, Settled
 from .sqlite_limits import SQLiteLimits
@@ -66,7 +67,8 @@ class SQLite(Database):
 
     REMOVE = """
         delete from tinystore_django_job
-        where id = %(id)s and run = %(run)s and lease = %(lease)s and (next_at is null or cancelled) returning id
+        where (id, run, lease) in (select value ->> 0, value ->> 1, value ->> 2 from json_each(%(runs)s))
+          and (next_at is null or cancelled) returning id, run, lease
     """
 
     SETTLE = """
@@ -98,6 +100,9 @@ class SQLite(Database):
     def __init__(self, alias: str) -> None:
         super().__init__(alias)
         self._versions = local()  # each connection counts the commits of the others
+
+    def drive(self, sql: str, parameters: dict[str, Any]) -> Rows:
+        return list(self.driver().execute(_named(sql), parameters).fetchall())
 
     def is_alone(self) -> bool:
         connection: Any = self.connection
@@ -173,9 +178,23 @@ class SQLite(Database):
     ) -> Claimed:
         if not ended:
             return self._claim(lease, wanted, totals or {})
-        with self.worker_transaction():
+        with self._round():
             removed = self.remove(ended)
             return replace(self._claim(lease, wanted, totals or {}), removed=removed)
+
+    @contextmanager
+    def _round(self) -> Iterator[None]:
+        """A transaction of this class's statements alone: by the driver where they are."""
+        if self._here.own is None:
+            with self.worker_transaction():
+                yield
+        elif (driver := self.driver()).in_transaction:
+            yield
+        else:
+            with self.connection.wrap_database_errors:
+                driver.execute("begin immediate")
+                with driver:  # commits, or rolls back
+                    yield
 
     def _claim(self, lease: int, wanted: Mapping[str, int], totals: Mapping[str, int]) -> Claimed:
         queues = json.dumps(list(wanted))
@@ -184,7 +203,7 @@ class SQLite(Database):
         due = [queue for queue, at in heads.items() if at <= now and wanted[queue] > 0]
         if not due:
             return Claimed(now, next_due=min((at for at in heads.values() if at > now), default=None))
-        with self.worker_transaction():
+        with self._round():
             rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue], totals.get(queue))]
             next_due = self.run(self.NEXT_DUE, {"queues": queues})[0][0]
         taken = sorted(rows, key=lambda row: (row[-1], row[0]))
@@ -196,7 +215,7 @@ class SQLite(Database):
         return self.run(self.CLAIM, {"lease": lease, "queue": queue, "free": free})
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
-        return {fence for fence in runs if self.run(self.REMOVE, dict(zip(("id", "run", "lease"), fence, strict=True)))}
+        return set(self.run(self.REMOVE, {"runs": json.dumps(runs)}))
 
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         return {row.fence for row in rows if self.run(self.SETTLE, parameters(row))}
@@ -211,7 +230,7 @@ class SQLite(Database):
         return len(self.run(self.CLEAR, {"most": most, "remembered": remembered}))
 
     def rest(self) -> float:
-        version = self.run(self.VERSION)[0][0]
+        version = self.driver().execute(self.VERSION).fetchone()[0]
         before, self._versions.seen = getattr(self._versions, "seen", version), version
         return self.REST if version != before else 0.0
 
@@ -240,3 +259,9 @@ class SQLite(Database):
             return bool(self.connection.connection.total_changes >= 0)
         except ProgrammingError:  # a handler has closed the driver's connection under Django's
             return False
+
+
+@cache
+def _named(sql: str) -> str:
+    """A statement with its parameters as the driver writes them."""
+    return PARAMETER.sub(r":\1", sql).replace("%%", "%")

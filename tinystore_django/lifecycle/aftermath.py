@@ -44,7 +44,7 @@ def aftermath(held: Held, ending: Ending, options: QueueOptions | None, seen: Se
     if seen.cancelled:
         return None
     # Its repeat may have been changed while it ran, or be of a zone that the time zone data no longer has.
-    held = replace(held, repeat=seen.repeat)
+    held = held._replace(repeat=seen.repeat)
     if held.repeat and (corrupt := _corrupt(held.repeat)):
         row = _failed(held, Ending("failed", corrupt), options, now)
         return replace(row, seen_next=seen.next_at)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..databases import database
 from ..databases.rows import Fence, Held, Seen, Settled
@@ -16,8 +17,7 @@ from .aftermath import Ending, aftermath
 LOOKS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """A run that has ended, and how. Options are None where this process knows nothing of the queue."""
 
     held: Held
@@ -117,7 +117,7 @@ def _is_run(row: Job, held: Held) -> bool:
 def _with_seen(one: Finished, row: Job) -> Finished:
     next_at = None if row.next_at is None else clock.from_datetime(row.next_at)
     seen = Seen(next_at, row.next_group, row.repeat, row.cancelled)
-    return replace(one, seen=seen)
+    return one._replace(seen=seen)
 
 
 def _drop_more(alias: str, finished: Sequence[Finished], rows: Mapping[Fence, Settled | None]) -> None:

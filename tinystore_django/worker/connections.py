@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -46,8 +46,9 @@ _inherited: list[BaseDatabaseWrapper] = []
 def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
     """Runs a handler with this thread's connections checked before and put in order after, but for those of the
     aliases that are the caller's, who is inside a transaction on them."""
-    mend(theirs=theirs)
-    watched = watch_sessions()
+    ours = [one for one in connections.all() if one.alias not in theirs]
+    _mend(ours)
+    watched = _watch(ours)
     before, _here.handles = _here.handles, True
     try:
         yield
@@ -56,28 +57,35 @@ def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
         for connection in watched:
             if _note_change in connection.execute_wrappers:  # it need not be the last: the handler may have added some
                 connection.execute_wrappers.remove(_note_change)
-        _tidy(theirs)
+        _tidy(ours)
 
 
-def mend(idle: bool = True, theirs: Container[str] = ()) -> None:
-    """Closes connections that died or were left in a transaction; if `idle`, the old and the changed ones as well."""
-    for connection in _open(theirs):
+def mend(idle: bool = True) -> None:
+    """Closes this thread's connections that died or were left in a transaction; if `idle`, the old and the changed
+    ones as well. From then on it is noted when a statement changes the session of one."""
+    every = connections.all()
+    _mend(every, idle)
+    _watch(every)
+
+
+def _mend(some: Iterable[BaseDatabaseWrapper], idle: bool = True) -> None:
+    for connection in _connected(some):
         if (idle and _worn(connection)) or not _alive(connection) or not _clean(connection):
             _close(connection)
         connection.queries_log.clear()
 
 
-def watch_sessions() -> list[BaseDatabaseWrapper]:
-    """Has it noted when a statement changes the session of one of this thread's connections; the newly watched."""
-    new = [one for one in connections.all() if _note_change not in one.execute_wrappers]
+def _watch(some: Iterable[BaseDatabaseWrapper]) -> list[BaseDatabaseWrapper]:
+    """Has it noted when a statement changes the session of one of these; the newly watched."""
+    new = [one for one in some if _note_change not in one.execute_wrappers]
     for connection in new:
         connection.execute_wrappers.append(_note_change)
     return new
 
 
-def _tidy(theirs: Container[str]) -> None:
+def _tidy(some: Iterable[BaseDatabaseWrapper]) -> None:
     """Rolls back and closes whatever is not as a fresh connection would be."""
-    for connection in _open(theirs):
+    for connection in _connected(some):
         if connection.alias in _here.changed or not _clean(connection) or is_pooled(connection):
             _close(connection)
         connection.queries_log.clear()
@@ -123,9 +131,12 @@ def in_transaction() -> set[str]:
     return {one.alias for one in _open() if one.in_atomic_block or not one.autocommit}
 
 
-def _open(but: Container[str] = ()) -> list[BaseDatabaseWrapper]:
-    every = connections.all(initialized_only=True)
-    return [one for one in every if one.connection is not None and one.alias not in but]
+def _open() -> list[BaseDatabaseWrapper]:
+    return _connected(connections.all(initialized_only=True))
+
+
+def _connected(some: Iterable[BaseDatabaseWrapper]) -> list[BaseDatabaseWrapper]:
+    return [one for one in some if one.connection is not None]
 
 
 def _alive(connection: BaseDatabaseWrapper) -> bool:

@@ -14,9 +14,13 @@ from ..values import clean, error_text
 # A kept traceback's longest, in characters: its two ends say most.
 LONGEST_TRACEBACK = 40_000
 
+DONE = Ending("done")
+
 
 def answered(answer: object, run: Control) -> Ending:
     """What a handler's return value says."""
+    if answer is None and not run.answers:  # as nearly always
+        return DONE
     if isinstance(answer, Outcome) and answer.made_by is not run:
         return _refused("its handler returned the answer of another run")
     if any(made is not answer for made in run.answers):
@@ -28,7 +32,7 @@ def answered(answer: object, run: Control) -> Ending:
         return _refused("its handler returned a coroutine, which nobody awaits: write `async def`")
     if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
         return _refused(f"its handler returned {_a(answer)}, whose work is not done: wait for it, and write no `yield`")
-    return Ending("done")
+    return DONE
 
 
 def _a(answer: object) -> str:

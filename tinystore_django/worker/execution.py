@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from asgiref.sync import async_to_sync
 from django.db import transaction
@@ -68,8 +68,7 @@ class Task:
         return Finished(self.held, ending, self.declaration.options, control.kept_steps, control.progress is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """A run that has ended; `outcome` is set where its handler's own transaction has settled it."""
 
     task: Task

@@ -61,6 +61,7 @@ class Loop(threading.Thread):
         self._patience = patience
         self._pool = Pool()
         self._coroutines = Coroutines()
+        self._all_in = threading.Event()
         self._ended: deque[Ended] = deque()
         self._unsettled: list[Ended] = []
         self._running: Counter[str] = Counter()
@@ -79,6 +80,7 @@ class Loop(threading.Thread):
 
     def run(self) -> None:
         try:
+            database(self._hold.alias).own_thread()
             while not self._over():
                 self.wake.wait(self._round())
                 self._gather()
@@ -91,8 +93,10 @@ class Loop(threading.Thread):
     def _gather(self) -> None:
         """Leaves quick handlers the moment they need to end together: a round that starts with the first of them
         finds the others at work, and so does the next, for ever, each half empty."""
-        if self._quick and self._running.total() > len(self._ended):
-            time.sleep(GATHER)
+        while self._quick and self._running.total() > (before := len(self._ended)):
+            self._all_in.wait(GATHER)
+            if len(self._ended) == before:
+                return
 
     def _over(self) -> bool:
         if self._stops_at is not None and time.monotonic() >= self._stops_at:
@@ -126,6 +130,7 @@ class Loop(threading.Thread):
         return pause
 
     def _turn(self) -> float:
+        self._all_in.clear()
         while self._ended:
             self._unsettled.append(self._ended.popleft())
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
@@ -138,8 +143,12 @@ class Loop(threading.Thread):
                 self._start(held)
             self._idle = not claimed.held
         if finished or (claimed and claimed.held):
-            time.sleep(database(self._hold.alias).rest())
+            self._rest()
         return self._pause(claimed, settling)
+
+    def _rest(self) -> None:
+        if pause := database(self._hold.alias).rest():
+            time.sleep(pause)
 
     def _wanted(self) -> dict[str, int]:
         if self._stops_at is not None or self._hold.lapsed:
@@ -210,6 +219,8 @@ class Loop(threading.Thread):
 
     def _end(self, ended: Ended) -> None:
         self._ended.append(ended)
+        if len(self._ended) >= self._running.total():
+            self._all_in.set()
         self.wake.set()
 
     def _pause(self, claimed: Claimed | None, settling: Settling) -> float:

@@ -10,15 +10,14 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..control import Control
 
 logger = logging.getLogger("tinystore_django")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Deadline:
+class Deadline(NamedTuple):
     at: float  # of time.monotonic()
     run: Control
     thread: int
@@ -28,7 +27,8 @@ class Watch:
     """The deadlines of the runs in progress."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._deadlines: dict[Control, Deadline] = {}
         self._looks_at = math.inf
         self._thread: threading.Thread | None = None
@@ -37,14 +37,13 @@ class Watch:
     def over(self, run: Control, timeout: int) -> Iterator[None]:
         """Stops the run should the block last longer than `timeout` microseconds."""
         deadline = Deadline(time.monotonic() + timeout / 1e6, run, threading.get_ident())
-        with self._changed:
+        with self._lock:
             self._deadlines[run] = deadline
             self._awake(deadline.at)
         try:
             yield
         finally:
-            with self._changed:
-                self._deadlines.pop(run, None)
+            self._deadlines.pop(run, None)
 
     def _awake(self, at: float) -> None:
         if self._thread is None or not self._thread.is_alive():  # not alive: the process has forked
@@ -66,12 +65,10 @@ class Watch:
         with self._changed:
             while True:
                 now = time.monotonic()
-                passed = [one for one in self._deadlines.values() if one.at <= now]
-                for one in passed:
-                    del self._deadlines[one.run]
-                if passed:
+                deadlines = tuple(self._deadlines.values())  # a run that ends takes its own away meanwhile
+                if passed := [one for one in deadlines if one.at <= now and self._deadlines.pop(one.run, None)]:
                     return passed
-                self._looks_at = min((one.at for one in self._deadlines.values()), default=math.inf)
+                self._looks_at = min((one.at for one in deadlines), default=math.inf)
                 self._changed.wait(None if self._looks_at == math.inf else self._looks_at - now)
 
 
