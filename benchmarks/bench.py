@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import django
 from django.conf import settings
 from django.core.management import call_command
+from django.db import connection
 
 from tests.postgres import Postgres
 
@@ -98,6 +100,33 @@ def _postgresql(server: Postgres) -> dict[str, Any]:
         "USER": "postgres",
         "NAME": "postgres",
     }
+
+
+def raw() -> closing[Any]:
+    """A connection of the driver's own to the project's database, in autocommit: what a bare loop is made on."""
+    connection.ensure_connection()
+    at = connection.get_connection_params()
+    if connection.vendor == "sqlite":
+        import sqlite3
+
+        driver = sqlite3.connect(at["database"], timeout=20, isolation_level=None)
+        driver.execute("pragma synchronous = full")
+        return closing(driver)
+    import psycopg
+
+    names = ("host", "port", "user", "dbname")
+    return closing(psycopg.connect(autocommit=True, **{name: at[name] for name in names}))
+
+
+def race(rounds: int, named: str, bare: Callable[[], float], ways: Mapping[str, Callable[[], float]]) -> None:
+    """Has the bare loop and each way in turn give its rate, so many times. Shows the median of each, and of its ratios
+    to the bare loop of the same round: what disturbs one round disturbs both."""
+    rates = [[way() for way in (bare, *ways.values())] for _ in range(rounds)]
+    baselines, *others = zip(*rates, strict=True)
+    show(named, median(baselines))
+    for what, of in zip(ways, others, strict=True):
+        rate = median(of)
+        show(what, rate, rate / median(one / base for one, base in zip(of, baselines, strict=True)), "it")
 
 
 def show(what: str, rate: float, baseline: float | None = None, named: str = "the bare loop") -> None:

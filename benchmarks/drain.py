@@ -1,14 +1,17 @@
-"""Drains no-op jobs with one worker, beside a bare loop on the same server: claim 10 by UPDATE, settle 10 by DELETE.
+"""Drains no-op jobs with one worker, beside a bare loop of the driver on the same server, which claims as many at a
+time by an UPDATE and settles them by a DELETE, both in one transaction.
 
-python -m benchmarks.drain [--db sqlite] [--jobs 10000] [--concurrency 10] [--rounds 3]
+python -m benchmarks.drain [--db sqlite] [--jobs 10000] [--concurrency 10] [--handlers async] [--rounds 5]
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
+from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 
 from benchmarks import bench
 
@@ -28,54 +31,84 @@ CLAIM = {
     """,
     "sqlite": """
         update tinystore_django_job set state = 1, lease = 1, run = run + 1, attempt = attempt + 1, started_at = 1
-        where id in (select id from tinystore_django_job where queue = 'noop' and state = 0 and at <= %(now)s
-          order by at, id limit %(n)s) returning id
+        where id in (select id from tinystore_django_job where queue = 'noop' and state = 0 and at <= :now
+          order by at, id limit :n) returning id
     """,
 }
-SETTLE = "delete from tinystore_django_job where id in ({ids})"
+SETTLE = {
+    "postgresql": "delete from tinystore_django_job where id = any(%(ids)s)",
+    "sqlite": "delete from tinystore_django_job where id = ?",
+}
+BEGIN = {"postgresql": "begin", "sqlite": "begin immediate"}
 
 
 def main() -> None:
     parser = bench.arguments(__doc__ or "")
     parser.add_argument("--concurrency", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--handlers", choices=["sync", "async"], default="sync")
+    parser.add_argument("--log", action="store_true", help="write the line that each run has in a worker's log")
     chosen = parser.parse_args()
+    n = chosen.concurrency
     with bench.project(chosen.db):
-        for _ in range(chosen.rounds):
-            bare = _rate(chosen.jobs, lambda: _bare(chosen.db, chosen.concurrency), chosen.db)
-            ours = _rate(chosen.jobs, lambda: _worker(chosen.concurrency), chosen.db)
-            bench.show(f"bare loop, {chosen.concurrency} at a time", bare)
-            bench.show(f"worker, concurrency {chosen.concurrency}", ours, bare)
+        if chosen.log:
+            logging.basicConfig(filename="/dev/null", level=logging.INFO)
+        declare(chosen.handlers)
+        bench.race(
+            chosen.rounds,
+            f"bare loop, {n} at a time",
+            lambda: _rate(chosen.jobs, chosen.db, lambda: _bare(chosen.db, n)),
+            {f"worker, {n} {chosen.handlers} handlers": lambda: _rate(chosen.jobs, chosen.db, lambda: work(n))},
+        )
 
 
-def _rate(jobs: int, drain: Callable[[], None], db: str) -> float:
+def declare(handlers: str = "sync") -> None:
+    """Makes the queue of no-ops."""
+    from tinystore_django import store
+
+    async def nothing(value: object) -> None:
+        pass
+
+    store.queue("noop").handler(nothing if handlers == "async" else lambda value: None)
+
+
+def fill(jobs: int, db: str) -> None:
+    """Adds so many jobs, as a table that has been there for a while has them."""
     with connection.cursor() as cursor:
         cursor.execute(NUMBERS[db], {"jobs": jobs})
         if db == "postgresql":
             cursor.execute("vacuum analyze tinystore_django_job")
+
+
+def work(concurrency: int) -> None:
+    """One worker, until nothing is due."""
+    from tinystore_django import Worker, store
+
+    Worker([store.queue("noop")._declaration], concurrency=concurrency, until_idle=True).start().wait()
+
+
+def _rate(jobs: int, db: str, drain: Callable[[], None]) -> float:
+    fill(jobs, db)
     began = time.monotonic()
     drain()
     return jobs / (time.monotonic() - began)
 
 
 def _bare(db: str, n: int) -> None:
-    now = time.time_ns() // 1000
-    while True:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(CLAIM[db], {"now": now, "n": n})
-            ids = [row[0] for row in cursor.fetchall()]
-            if not ids:
-                return
-            cursor.execute(SETTLE.format(ids=",".join(map(str, ids))))
+    with bench.raw() as driver:
+        while _claim_and_settle(driver, db, n):
+            pass
 
 
-def _worker(concurrency: int) -> None:
-    from tinystore_django import Store, Worker
-
-    queue = Store().queue("noop")
-    queue.handler(lambda value: None)
-    worker = Worker([queue._declaration], concurrency=concurrency, until_idle=True).start()
-    worker.wait()
+def _claim_and_settle(driver: Any, db: str, n: int) -> int:
+    driver.execute(BEGIN[db])
+    ids = [row[0] for row in driver.execute(CLAIM[db], {"now": time.time_ns() // 1000, "n": n}).fetchall()]
+    if db == "postgresql":
+        driver.execute(SETTLE[db], {"ids": ids})
+    else:
+        driver.executemany(SETTLE[db], [(one,) for one in ids])
+    driver.execute("commit")
+    return len(ids)
 
 
 if __name__ == "__main__":

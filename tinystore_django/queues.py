@@ -63,8 +63,8 @@ class Queue(Generic[T]):
         alias = self._alias()
         warn_of_another(alias, self._declaration)
         options = self._declaration.options
-        new = adding.new_job(alias, self.name, key, text, placing, options.heads)
-        return adding.add(alias, new, options.max_waiting)
+        new = adding.new_job(alias, self.name, key, text, placing, options.heads, options.max_waiting)
+        return adding.add(alias, new)
 
     def add_many(
         self,

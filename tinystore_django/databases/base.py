@@ -17,6 +17,7 @@ from django.db.models.expressions import BaseExpression, Func
 
 from ..timing import clock
 from ..timing.durations import UNITS
+from .inserting import insert
 from .limits import Limits
 from .listening import Listener
 from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
@@ -35,14 +36,6 @@ class Database(ABC):
 
     vendor: ClassVar[str]
     NOW: ClassVar[str]
-    AT: ClassVar[str] = "coalesce(%(at)s, {now} + %(delay)s)"
-
-    # on conflict: the ORM's ignore_conflicts does not say whether the row was added.
-    INSERT = """
-        insert into tinystore_django_job (queue, key, value, "group", repeat, at, due)
-        values (%(queue)s, %(key)s, %(value)s, %(group)s, %(repeat)s, {at}, {at})
-        on conflict do nothing returning id
-    """
 
     # It takes no lock on the job's row and does not write it. So a report can cross its run's settle and be left
     # behind, or cross the next run's first report: it is never shown, since its run is not the row's any more.
@@ -78,21 +71,6 @@ class Database(ABC):
     SUMS: ClassVar[str]  # the rows of `sums.ADD_UP`
     AMONG: ClassVar[str]  # the condition that compares with `array`
 
-    # The same for a queue whose groups are limited: behind so many of its group a job is set aside at once, or the
-    # workers would have to, all those of a group's backlog, before they came to anybody else's.
-    INSERT_BEHIND = """
-        insert into tinystore_django_job (queue, key, value, "group", repeat, at, due, state)
-        select %(queue)s, %(key)s, %(value)s, %(group)s, %(repeat)s, {at}, {at}, case
-          when (select id from tinystore_django_job
-            where queue = %(queue)s and "group" = %(group)s and state = 4 and at <= {at}
-            order by at, id limit 1) is not null then 4
-          when (select count(*) from (select 1 from tinystore_django_job
-            where queue = %(queue)s and "group" = %(group)s and state = 0 and at <= {at}
-            order by at, id limit %(heads)s) ready) >= %(heads)s then 4
-          else 0 end
-        where true on conflict do nothing returning id
-    """
-
     def __init__(self, alias: str) -> None:
         self.alias = alias
         self.limits = self.LIMITS(self.run_all)
@@ -107,11 +85,12 @@ class Database(ABC):
         """Whether this thread has a transaction open on it, or manages them by hand."""
         return self.connection.in_atomic_block or not self.connection.get_autocommit()
 
-    def insert(self, new: NewJob) -> int | None:
-        """Adds a job unless its id is taken; its primary key, or None."""
-        behind = new.heads is not None and new.group is not None
-        added = self.run(self.INSERT_BEHIND if behind else self.INSERT, asdict(new))
-        return added[0][0] if added else None
+    def insert(self, new: NewJob) -> bool:
+        """Adds a job unless its id is taken or its queue is full; whether it did."""
+        sql, parameters = insert(new)
+        with self.connection.cursor() as cursor:
+            cursor.execute(self.timed(sql), {**parameters, "now": clock.now()})
+            return bool(cursor.rowcount > 0)
 
     def renew(self, lease: int, span: int) -> Renewal | None:
         """Makes a lease last `span` from now; None if it is no longer there."""
@@ -234,7 +213,7 @@ class Database(ABC):
         self._here.own = connections[self.alias]
 
     def run(self, sql: str, parameters: dict[str, Any] | None = None) -> Rows:
-        """Runs one statement, with {now} and {at} put in, and gives its rows."""
+        """Runs one statement, with {now} put in, and gives its rows."""
         bound = {**(parameters or {}), "now": clock.now()}
         if own := self._here.own:
             with own.wrap_database_errors:
@@ -261,12 +240,12 @@ class Database(ABC):
     def timed(self, sql: str) -> str:
         frozen = clock.frozen() is not None
         now, instant = ("%(now)s", "%(now)s") if frozen else (self.NOW, self.LIMITS.INSTANT)
-        return _timed(sql, self.AT, now, instant)
+        return _timed(sql, now, instant)
 
 
 @cache
-def _timed(sql: str, at: str, now: str, instant: str) -> str:
-    return sql.replace("{at}", at).replace("{now}", now).replace("{instant}", instant)
+def _timed(sql: str, now: str, instant: str) -> str:
+    return sql.replace("{now}", now).replace("{instant}", instant)
 
 
 def held(lease: int, rows: Iterable[tuple[Any, ...]]) -> list[Held]:

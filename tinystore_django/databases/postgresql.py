@@ -27,7 +27,6 @@ _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 class PostgreSQL(PostgreSQLRounds):
     vendor = "postgresql"
     NOW = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
-    AT = "coalesce(%(at)s::bigint, {now} + %(delay)s::bigint)"
     AMONG = "= any(%(ids)s)"
 
     CLEAR = """

@@ -23,6 +23,7 @@ class NewJob:
     group: str | None = None
     repeat: str | None = None
     heads: int | None = None  # it is set aside behind so many of its group
+    max_waiting: int | None = None  # it is not added where so many wait
 
 
 @dataclass(frozen=True, slots=True)

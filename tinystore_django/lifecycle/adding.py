@@ -11,20 +11,16 @@ from .locking import State, release
 from .placing import Placing
 
 
-def add(alias: str, new: NewJob, max_waiting: int | None = None) -> bool:
+def add(alias: str, new: NewJob) -> bool:
     """Adds a job, and says whether it did: False when its id is taken.
 
     Raises:
         LimitError: the queue holds `max_waiting` jobs that have not started.
     """
-    try:
-        check_room(alias, new.queue, max_waiting)
-    except LimitError:
-        if new.key is not None and _taken(alias, new.queue, new.key):
+    while not insert(alias, new):
+        if new.max_waiting is None or (new.key is not None and _taken(alias, new.queue, new.key)):
             return False
-        raise
-    if not insert(alias, new):
-        return False
+        check_room(alias, new.queue, new.max_waiting)  # where there is room by now, it is tried again
     notices.added(alias, new.queue, new.key)
     return True
 
@@ -43,18 +39,25 @@ def check_room(alias: str, queue: str, max_waiting: int | None, more: int = 1) -
 
 def insert(alias: str, new: NewJob) -> bool:
     """Inserts the row, in the place of one past its keep if need be."""
-    if database(alias).insert(new) is not None:
+    if database(alias).insert(new):
         return True
-    taken_until_now = new.key is not None and release(alias, new.queue, new.key)
-    return taken_until_now and database(alias).insert(new) is not None
+    return new.key is not None and release(alias, new.queue, new.key) and database(alias).insert(new)
 
 
-def new_job(alias: str, queue: str, key: str | None, value: str, placing: Placing, heads: int | None = None) -> NewJob:
+def new_job(
+    alias: str,
+    queue: str,
+    key: str | None,
+    value: str,
+    placing: Placing,
+    heads: int | None = None,
+    max_waiting: int | None = None,
+) -> NewJob:
     """The row of a job: its time is left to the database's clock unless a repeat needs it here."""
     at = placing.at
     if at is None and placing.delay is None and placing.repeat is not None:
         at = placing.repeat.next(database(alias).now())
-    return NewJob(queue, value, key, at, placing.delay or 0, placing.group, placing.repeat_text, heads)
+    return NewJob(queue, value, key, at, placing.delay or 0, placing.group, placing.repeat_text, heads, max_waiting)
 
 
 def _full(alias: str, queue: str, most: int) -> bool:
