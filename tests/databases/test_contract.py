@@ -148,7 +148,7 @@ def test_what_a_claim_took_is_the_whole_job(store: Database) -> None:
     key = the_row()["id"]
     (held,) = take(store, 7)
 
-    assert held == Held(key, 1, 7, "q", "x", "1", T - 5, 1, "g", "@every 1h +0ms", T)
+    assert held == Held(key, 1, 7, "q", "x", "1", T - 5, 1, "g", "@every 1h +0ms", T, waited=5)
 
 
 def test_a_claim_says_when_the_next_job_of_its_queues_is_due(store: Database) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,7 +114,7 @@ def test_a_repeating_job_goes_on_at_the_next_tick_after_its_end() -> None:
 
 @pytest.mark.parametrize(("attempt", "kind"), [(3, "retry"), (3, "lost"), (1, "failed")])
 def test_a_repeating_job_never_becomes_failed(attempt: int, kind: Any) -> None:
-    row = end(replace(HOURLY, attempt=attempt), kind, error="no luck")
+    row = end(HOURLY._replace(attempt=attempt), kind, error="no luck")
 
     assert (row.state, row.at, row.attempt, row.error) == (State.READY, NOW + HOUR, 0, "no luck")
 

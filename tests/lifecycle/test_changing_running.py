@@ -33,7 +33,7 @@ def test_the_run_that_set_asks_for_replaces_what_the_ended_one_asked_for(
     held = running(group="g")
     models.Step.objects.create(job=held.id, name="render", answer="1")
     models.Job.objects.update(run=2)  # a later run, so that it may have steps
-    held = type(held)(**{name: getattr(held, name) for name in held.__slots__} | {"run": 2})
+    held = held._replace(run=2)
     emails.set("x", "new", delay="10m", group="h")
     clock.advance("1s")
 

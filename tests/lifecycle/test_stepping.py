@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +51,7 @@ def test_only_the_run_that_is_the_jobs_own_keeps_a_step(running: Running, emails
     with pytest.raises(ConflictError, match="the run is no longer its job's own: its step was not kept"):
         keep(held)
     with pytest.raises(ConflictError):
-        keep(replace(second, lease=second.lease + 1))
+        keep(second._replace(lease=second.lease + 1))
     keep(second)
 
     assert stepping.kept("default", held.id) == {"render": "1"}

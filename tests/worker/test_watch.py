@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -24,10 +25,20 @@ def control(key: str = "x", is_async: bool = False) -> tuple[Control, threading.
     return Control("default", held, is_async, on_stop=told.set), told
 
 
+@contextmanager
+def over(watch: Watch, run: Control, timeout: int) -> Iterator[None]:
+    """A run in this thread."""
+    watch.begin(run, timeout)
+    try:
+        yield
+    finally:
+        watch.end(run)
+
+
 def test_a_run_past_its_timeout_is_told_and_its_stack_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     run, told = control()
 
-    with Watch().over(run, 20_000):
+    with over(Watch(), run, 20_000):
         a_line_of_the_handler(told.wait)
 
     assert run.why == "timeout"
@@ -44,7 +55,7 @@ def a_line_of_the_handler(wait: Callable[[float], Any]) -> None:
 def test_an_async_run_is_told_without_a_stack(caplog: pytest.LogCaptureFixture) -> None:
     run, told = control(is_async=True)
 
-    with Watch().over(run, 20_000):
+    with over(Watch(), run, 20_000):
         assert told.wait(DEADLINE)
 
     assert caplog.messages == []
@@ -55,9 +66,9 @@ def test_a_run_that_ended_in_time_is_left_alone() -> None:
     quick, told_quick = control("quick")
     slow, told_slow = control("slow")
 
-    with watch.over(quick, 50_000):
+    with over(watch, quick, 50_000):
         pass
-    with watch.over(slow, 200_000):
+    with over(watch, slow, 200_000):
         assert told_slow.wait(DEADLINE)
 
     assert (quick.why, told_quick.is_set()) == (None, False)
@@ -68,7 +79,7 @@ def test_a_shorter_timeout_that_began_later_is_told_first() -> None:
     long, _ = control("long")
     short, told = control("short")
 
-    with watch.over(long, LONG), watch.over(short, 20_000):
+    with over(watch, long, LONG), over(watch, short, 20_000):
         assert told.wait(DEADLINE)
 
     assert (long.why, short.why) == (None, "timeout")
@@ -79,7 +90,7 @@ def test_one_thread_watches_all_runs() -> None:
     runs = [control(str(number)) for number in range(5)]
 
     for run, told in runs:
-        with watch.over(run, 10_000):
+        with over(watch, run, 10_000):
             assert told.wait(DEADLINE)
 
     watchers = [thread for thread in threading.enumerate() if thread is watch._thread]

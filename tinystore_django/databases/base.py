@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from functools import cache
-from threading import local
+from operator import itemgetter
 from typing import Any, ClassVar
 
-from django.db import DatabaseError, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import DatabaseError
 from django.db.models.expressions import BaseExpression, Func
 
 from ..timing import clock
@@ -21,21 +18,15 @@ from .inserting import insert
 from .limits import Limits
 from .listening import Listener
 from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
+from .statements import Statements
 
-Rows = list[tuple[Any, ...]]
-PARAMETER = re.compile(r"%\((\w+)\)s")
 MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
 
 
-class _Here(local):
-    own: BaseDatabaseWrapper | None = None  # the connection of a thread that is a worker's own
-
-
-class Database(ABC):
-    """One alias. It holds no connection of its own: each thread has Django's."""
+class Database(Statements):
+    """One alias."""
 
     vendor: ClassVar[str]
-    NOW: ClassVar[str]
 
     # It takes no lock on the job's row and does not write it. So a report can cross its run's settle and be left
     # behind, or cross the next run's first report: it is never shown, since its run is not the row's any more.
@@ -72,18 +63,8 @@ class Database(ABC):
     AMONG: ClassVar[str]  # the condition that compares with `array`
 
     def __init__(self, alias: str) -> None:
-        self.alias = alias
+        super().__init__(alias)
         self.limits = self.LIMITS(self.run_all)
-        self._here = _Here()
-
-    @property
-    def connection(self) -> BaseDatabaseWrapper:
-        """This thread's connection."""
-        return self._here.own or connections[self.alias]
-
-    def in_transaction(self) -> bool:
-        """Whether this thread has a transaction open on it, or manages them by hand."""
-        return self.connection.in_atomic_block or not self.connection.get_autocommit()
 
     def insert(self, new: NewJob) -> bool:
         """Adds a job unless its id is taken or its queue is full; whether it did."""
@@ -207,50 +188,15 @@ class Database(ABC):
     def is_alive(self) -> bool:
         """Whether this thread's connection, idle for a while, can be used: cheap where nothing is wrong."""
 
-    def own_thread(self) -> None:
-        """Has this thread's statements go to the driver itself from now on: it is a worker's own. Django's cursor costs
-        more than a quick statement does, and what it adds, nobody asks of this thread: a log, a ban, a hook."""
-        self._here.own = connections[self.alias]
 
-    def run(self, sql: str, parameters: dict[str, Any] | None = None) -> Rows:
-        """Runs one statement, with {now} put in, and gives its rows."""
-        bound = {**(parameters or {}), "now": clock.now()}
-        if own := self._here.own:
-            with own.wrap_database_errors:
-                return self.drive(self.timed(sql), bound)
-        with self.connection.cursor() as cursor:
-            cursor.execute(self.timed(sql), bound)
-            return cursor.fetchall() if cursor.description else []
-
-    @abstractmethod
-    def drive(self, sql: str, parameters: dict[str, Any]) -> Rows:
-        """Runs one statement by the driver, and gives its rows."""
-
-    def driver(self) -> Any:
-        """The driver's connection under this thread's own."""
-        connection = self.connection
-        if connection.connection is None:
-            connection.ensure_connection()
-        return connection.connection
-
-    def run_all(self, statements: Sequence[str], parameters: dict[str, Any]) -> list[Rows]:
-        """Runs statements one after another, each seeing what the ones before it did, and gives the rows of each."""
-        return [self.run(sql, parameters) for sql in statements]
-
-    def timed(self, sql: str) -> str:
-        frozen = clock.frozen() is not None
-        now, instant = ("%(now)s", "%(now)s") if frozen else (self.NOW, self.LIMITS.INSTANT)
-        return _timed(sql, now, instant)
-
-
-@cache
-def _timed(sql: str, now: str, instant: str) -> str:
-    return sql.replace("{now}", now).replace("{instant}", instant)
+_ORDER = itemgetter(-1, 0)
 
 
 def held(lease: int, rows: Iterable[tuple[Any, ...]]) -> list[Held]:
-    """The claimed rows (id, run, queue, key, value, due, attempt, group, repeat, started_at, at) as values."""
-    return [Held(job, run, lease, *about, started_at, started_at - at) for job, run, *about, started_at, at in rows]
+    """The claimed rows (id, run, queue, key, value, due, attempt, group, repeat, started_at, at) as values, in the
+    order to start them."""
+    ordered = sorted(rows, key=_ORDER)
+    return [Held._make((*row[:2], lease, *row[2:-1], row[-2] - row[-1])) for row in ordered]
 
 
 def parameters(row: Settled) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from . import database
-from .base import Rows
+from .statements import Rows
 
 KNOWN = {
     "postgresql": "json_array_elements_text(%(queues)s::json) known(queue)",

@@ -24,7 +24,6 @@ class Limits(ABC):
     # The elements of the parameters `queues`, a list, and `logs`, a list of GroupStarts, both JSON.
     QUEUES: ClassVar[str]
     LOGS: ClassVar[str]
-    INSTANT: ClassVar[str]  # the time when it is asked
     LOCK: ClassVar[Sequence[str]]
     LET_GO: ClassVar[Sequence[str]] = ()
     BRING_BACK: ClassVar[str]

@@ -27,6 +27,8 @@ _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
 class PostgreSQL(PostgreSQLRounds):
     vendor = "postgresql"
     NOW = "(extract(epoch from statement_timestamp()) * 1000000)::bigint"
+    # The time of a statement that waited for a lock is older than the wait.
+    INSTANT = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
     AMONG = "= any(%(ids)s)"
 
     CLEAR = """

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from psycopg import Connection, Cursor
 
-from .base import PARAMETER
+from .statements import PARAMETER
 
 # What PREPARE takes; the rest has no plan.
 PLANNED = re.compile(r"\s*(?:with|select|insert|update|delete)\b")

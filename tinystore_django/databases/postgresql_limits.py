@@ -8,8 +8,6 @@ from .limits import Limits
 class PostgreSQLLimits(Limits):
     QUEUES = "json_array_elements_text(%(queues)s::json) known(queue)"
     LOGS = 'json_to_recordset(%(logs)s::json) kept("group" text, starts text, free_at bigint, until bigint)'
-    # The time of a statement that waited for a lock is older than the wait.
-    INSTANT = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
 
     # A transaction of somebody's own that called `run_due` may hold the row for as long as it likes.
     HASTE = "set local lock_timeout = '1s'"

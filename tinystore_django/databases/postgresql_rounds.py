@@ -13,10 +13,11 @@ from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
 from .. import conf
 from ..timing import clock
-from .base import Database, Rows, held, parameters
+from .base import Database, held, parameters
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
 from .rows import Claimed, Fence, Settled
+from .statements import Rows
 
 logger = logging.getLogger("tinystore_django")
 
@@ -180,7 +181,7 @@ def _answers(cursor: Any) -> list[Rows]:
 
 def _claimed(lease: int, rows: Rows) -> Claimed:
     now, next_due, removed, *_ = rows[0]
-    taken = sorted((row[3:] for row in rows if row[3] is not None), key=lambda row: (row[-1], row[0]))
+    taken = [row[3:] for row in rows if row[3] is not None]
     return Claimed(now, held(lease, taken), next_due, _as_fences(removed))
 
 

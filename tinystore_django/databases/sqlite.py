@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
-from functools import cache
 from sqlite3 import ProgrammingError
 from threading import local
 from typing import Any
@@ -18,16 +16,14 @@ from django.db.models.expressions import BaseExpression
 from django.db.models.functions import Cast, Length
 
 from ..timing import clock
-from .base import PARAMETER, Database, Rows, held, parameters
 from .listening import FileListener, Listener
-from .rows import Batch, Claimed, Fence, Renewal, Settled
-from .sqlite_limits import SQLiteLimits
+from .rows import Batch, Renewal
+from .sqlite_rounds import SQLiteRounds
 
 
-class SQLite(Database):
+class SQLite(SQLiteRounds):
     vendor = "sqlite"
-    LIMITS = SQLiteLimits
-    NOW = "%(now)s"
+    NOW = INSTANT = "%(now)s"
     AMONG = "in (select value from json_each(%(ids)s))"
     # Seconds. The lock goes to whoever asks at the right moment: while others write, a worker that never rests
     # starves them. data_version moves with the commits of other connections only.
@@ -38,51 +34,6 @@ class SQLite(Database):
     INSERT_ROW = """
         insert into tinystore_django_job (queue, key, value, "group", state, at, due)
         values (%s, %s, %s, %s, %s, %s, %s) on conflict do nothing
-    """
-
-    # The first due time of each queue: an idle worker's only question.
-    HEADS = f"""
-        select known.value,
-          (select at from tinystore_django_job where queue = known.value and state = 0 order by at, id limit 1)
-        from json_each(%(queues)s) known where {Database.PLAYING.format(queue="known.value")}
-    """
-
-    # Asked again: while it waited for the lock, its queue may have been paused.
-    CLAIM = f"""
-        update tinystore_django_job
-        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
-        where id in (select id from tinystore_django_job where queue = %(queue)s and state = 0 and at <= {{now}}
-          and {Database.PLAYING.format(queue="%(queue)s")} order by at, id limit %(free)s)
-        returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
-    """
-
-    RUNNING = "select count(*) from tinystore_django_job where queue = %(queue)s and state = 1"
-
-    NEXT_DUE = f"""
-        select min(at) from (
-          select (select at from tinystore_django_job where queue = known.value and state = 0 and at > {{now}}
-            order by at limit 1) as at
-          from json_each(%(queues)s) known where {Database.PLAYING.format(queue="known.value")})
-    """
-
-    REMOVE = """
-        delete from tinystore_django_job
-        where (id, run, lease) in (select value ->> 0, value ->> 1, value ->> 2 from json_each(%(runs)s))
-          and (next_at is null or cancelled) returning id, run, lease
-    """
-
-    SETTLE = """
-        update tinystore_django_job set state = %(state)s, attempt = %(attempt)s,
-          at = coalesce(%(at)s, at), due = %(due)s, "group" = %(group)s,
-          error = case when %(keep_error)s then error else %(error)s end,
-          traceback = case when %(keep_error)s then traceback else %(traceback)s end,
-          released = %(released)s, ended_at = %(ended_at)s, until = %(until)s, kept_until = %(kept_until)s,
-          last_started_at = coalesce(%(last_started_at)s, last_started_at),
-          last_ended_at = coalesce(%(last_ended_at)s, last_ended_at),
-          lease = null, started_at = null, next_at = null, next_group = null
-        where id = %(id)s and run = %(run)s and lease = %(lease)s
-          and next_at is %(seen_next)s and repeat is %(seen_repeat)s and not cancelled
-        returning id
     """
 
     CLEAR = """
@@ -100,9 +51,6 @@ class SQLite(Database):
     def __init__(self, alias: str) -> None:
         super().__init__(alias)
         self._versions = local()  # each connection counts the commits of the others
-
-    def drive(self, sql: str, parameters: dict[str, Any]) -> Rows:
-        return list(self.driver().execute(_named(sql), parameters).fetchall())
 
     def is_alone(self) -> bool:
         connection: Any = self.connection
@@ -168,58 +116,6 @@ class SQLite(Database):
     def worker_transaction(self) -> AbstractContextManager[Any]:
         return self.transaction()
 
-    def claim(
-        self,
-        lease: int,
-        wanted: Mapping[str, int],
-        ended: Sequence[Fence] = (),
-        totals: Mapping[str, int] | None = None,
-        lets_go: bool = False,
-    ) -> Claimed:
-        if not ended:
-            return self._claim(lease, wanted, totals or {})
-        with self._round():
-            removed = self.remove(ended)
-            return replace(self._claim(lease, wanted, totals or {}), removed=removed)
-
-    @contextmanager
-    def _round(self) -> Iterator[None]:
-        """A transaction of this class's statements alone: by the driver where they are."""
-        if self._here.own is None:
-            with self.worker_transaction():
-                yield
-        elif (driver := self.driver()).in_transaction:
-            yield
-        else:
-            with self.connection.wrap_database_errors:
-                driver.execute("begin immediate")
-                with driver:  # commits, or rolls back
-                    yield
-
-    def _claim(self, lease: int, wanted: Mapping[str, int], totals: Mapping[str, int]) -> Claimed:
-        queues = json.dumps(list(wanted))
-        heads = {queue: at for queue, at in self.run(self.HEADS, {"queues": queues}) if at is not None}
-        now = clock.now()
-        due = [queue for queue, at in heads.items() if at <= now and wanted[queue] > 0]
-        if not due:
-            return Claimed(now, next_due=min((at for at in heads.values() if at > now), default=None))
-        with self._round():
-            rows = [row for queue in due for row in self._claim_queue(lease, queue, wanted[queue], totals.get(queue))]
-            next_due = self.run(self.NEXT_DUE, {"queues": queues})[0][0]
-        taken = sorted(rows, key=lambda row: (row[-1], row[0]))
-        return Claimed(now, held(lease, taken), next_due)
-
-    def _claim_queue(self, lease: int, queue: str, free: int, total: int | None) -> Rows:
-        if total is not None:
-            free = max(0, min(free, total - self.run(self.RUNNING, {"queue": queue})[0][0]))
-        return self.run(self.CLAIM, {"lease": lease, "queue": queue, "free": free})
-
-    def remove(self, runs: Sequence[Fence]) -> set[Fence]:
-        return set(self.run(self.REMOVE, {"runs": json.dumps(runs)}))
-
-    def settle(self, rows: Sequence[Settled]) -> set[Fence]:
-        return {row.fence for row in rows if self.run(self.SETTLE, parameters(row))}
-
     def is_locked_out(self, error: DatabaseError) -> bool:
         return False  # its one lock is everybody's
 
@@ -259,9 +155,3 @@ class SQLite(Database):
             return bool(self.connection.connection.total_changes >= 0)
         except ProgrammingError:  # a handler has closed the driver's connection under Django's
             return False
-
-
-@cache
-def _named(sql: str) -> str:
-    """A statement with its parameters as the driver writes them."""
-    return PARAMETER.sub(r":\1", sql).replace("%%", "%")

@@ -11,7 +11,6 @@ class SQLiteLimits(Limits):
         select json_extract(value, '$.group') as "group", json_extract(value, '$.starts') as starts,
           json_extract(value, '$.free_at') as free_at, json_extract(value, '$.until') as until
         from json_each(%(logs)s)) kept"""
-    INSTANT = "%(now)s"
     LOCK = ()  # whoever writes has it
 
     # From head to head: a limit for each group is more than SQLite can say.

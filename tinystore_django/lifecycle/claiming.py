@@ -64,7 +64,7 @@ def _plain_turn(
 ) -> tuple[Settling, list[Claimed]]:
     if not (finished or wanted):
         return Settling({}, ()), []
-    if wanted and all(one.plain and not one.may_have_more for one in finished):
+    if wanted and all(one.goes_alone for one in finished):
         return _one_trip(alias, lease, finished, wanted, totals)
     store = database(alias)
     lets_go = not store.in_transaction()

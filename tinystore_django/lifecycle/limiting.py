@@ -200,7 +200,6 @@ class _Claim:
 
     def _start(self, picked: Picked) -> list[Held]:
         rows = self.limits.take(self.lease, self.queue, picked.jobs, self.now) if picked.jobs else []
-        rows.sort(key=lambda row: (row[-1], row[0]))
         taken = held(self.lease, rows)
         started = {one.id for one in taken}
         self.aside = without(picked.aside, [one for one in picked.jobs if one.id not in started])

@@ -35,14 +35,14 @@ class Finished(NamedTuple):
         return self.ending.kind == "done" and not (kept or self.held.repeat or (seen and seen.next_at is not None))
 
     @property
+    def goes_alone(self) -> bool:
+        """Whether its row just goes, and there is nothing else to drop."""
+        return not (self.kept_steps or self.reported or self.held.run > 1) and self.plain
+
+    @property
     def may_have_steps(self) -> bool:
         """Whether steps of its job may be kept. A first run that kept none has none."""
         return self.held.run > 1 or self.kept_steps
-
-    @property
-    def may_have_more(self) -> bool:
-        """Whether other rows than its job's may have to go."""
-        return self.may_have_steps or self.reported
 
     def aftermath(self, now: int) -> Settled | None:
         return aftermath(self.held, self.ending, self.options, self.seen or Seen(repeat=self.held.repeat), now)

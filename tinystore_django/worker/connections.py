@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -46,50 +46,59 @@ _inherited: list[BaseDatabaseWrapper] = []
 def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
     """Runs a handler with this thread's connections checked before and put in order after, but for those of the
     aliases that are the caller's, who is inside a transaction on them."""
-    ours = [one for one in connections.all() if one.alias not in theirs]
-    _mend(ours)
-    watched = _watch(ours)
-    before, _here.handles = _here.handles, True
+    care = Care([one for one in connections.all() if one.alias not in theirs])
     try:
-        yield
+        with care:
+            yield
     finally:
-        _here.handles = before
-        for connection in watched:
-            if _note_change in connection.execute_wrappers:  # it need not be the last: the handler may have added some
-                connection.execute_wrappers.remove(_note_change)
-        _tidy(ours)
+        care.end()
 
 
 def mend(idle: bool = True) -> None:
     """Closes this thread's connections that died or were left in a transaction; if `idle`, the old and the changed
     ones as well. From then on it is noted when a statement changes the session of one."""
-    every = connections.all()
-    _mend(every, idle)
-    _watch(every)
+    Care(connections.all()).mend(idle)
 
 
-def _mend(some: Iterable[BaseDatabaseWrapper], idle: bool = True) -> None:
-    for connection in _connected(some):
-        if (idle and _worn(connection)) or not _alive(connection) or not _clean(connection):
-            _close(connection)
-        connection.queries_log.clear()
+class Care:
+    """Looks after connections of one thread: a context manager around each of its handlers' runs."""
 
+    def __init__(self, some: Sequence[BaseDatabaseWrapper]) -> None:
+        self._connections = some
+        self._watched: list[BaseDatabaseWrapper] = []
+        self._handled = False
 
-def _watch(some: Iterable[BaseDatabaseWrapper]) -> list[BaseDatabaseWrapper]:
-    """Has it noted when a statement changes the session of one of these; the newly watched."""
-    new = [one for one in some if _note_change not in one.execute_wrappers]
-    for connection in new:
-        connection.execute_wrappers.append(_note_change)
-    return new
+    def __enter__(self) -> None:
+        self.mend()
+        self._handled, _here.handles = _here.handles, True
 
+    def __exit__(self, *error: object) -> None:
+        """Rolls back and closes whatever is not as a fresh connection would be."""
+        _here.handles = self._handled
+        for connection in self._connections:
+            if connection.connection is not None:
+                if connection.alias in _here.changed or not _clean(connection) or is_pooled(connection):
+                    _close(connection)
+                connection.queries_log.clear()
+        _here.changed.clear()
 
-def _tidy(some: Iterable[BaseDatabaseWrapper]) -> None:
-    """Rolls back and closes whatever is not as a fresh connection would be."""
-    for connection in _connected(some):
-        if connection.alias in _here.changed or not _clean(connection) or is_pooled(connection):
-            _close(connection)
-        connection.queries_log.clear()
-    _here.changed.clear()
+    def mend(self, idle: bool = True) -> None:
+        """Closes what is dead, in a transaction or, if `idle`, worn. It is noted from then on when a statement changes
+        a session."""
+        for connection in self._connections:
+            if connection.connection is not None:
+                if (idle and _worn(connection)) or not _alive(connection) or not _clean(connection):
+                    _close(connection)
+                connection.queries_log.clear()
+            if _note_change not in connection.execute_wrappers:
+                connection.execute_wrappers.append(_note_change)
+                self._watched.append(connection)
+
+    def end(self) -> None:
+        """Has no change noted any more."""
+        for connection in self._watched:
+            if _note_change in connection.execute_wrappers:  # it need not be the last: the handler may have added some
+                connection.execute_wrappers.remove(_note_change)
 
 
 def _forget() -> None:
@@ -132,11 +141,7 @@ def in_transaction() -> set[str]:
 
 
 def _open() -> list[BaseDatabaseWrapper]:
-    return _connected(connections.all(initialized_only=True))
-
-
-def _connected(some: Iterable[BaseDatabaseWrapper]) -> list[BaseDatabaseWrapper]:
-    return [one for one in some if one.connection is not None]
+    return [one for one in connections.all(initialized_only=True) if one.connection is not None]
 
 
 def _alive(connection: BaseDatabaseWrapper) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,21 +28,14 @@ from .watch import watch
 logger = logging.getLogger("tinystore_django")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Task:
     """A held job with what its run needs."""
 
-    declaration: Declaration
+    held: Held
     control: Control
-
-    @property
-    def held(self) -> Held:
-        return self.control.held
-
-    @property
-    def handler(self) -> Handler:
-        assert self.declaration.handler is not None
-        return self.declaration.handler
+    declaration: Declaration
+    handler: Handler
 
     @property
     def timeout(self) -> int:
@@ -77,10 +69,10 @@ class Ended(NamedTuple):
     outcome: str | None = None
 
 
-def new_task(held: Held, declaration: Declaration) -> Task:
-    assert declaration.handler is not None
+def new_task(alias: str, held: Held, declaration: Declaration) -> Task:
     handler = declaration.handler
-    return Task(declaration, Control(declaration.alias, held, handler.is_async, handler.atomic))
+    assert handler is not None
+    return Task(held, Control(alias, held, handler.is_async, handler.atomic), declaration, handler)
 
 
 def perform(task: Task) -> Ended:
@@ -91,8 +83,11 @@ def perform(task: Task) -> Ended:
     if task.spent:
         return Ended(task, Ending("spent"), 0.0)
     announcing.started(task.held)
-    with watch.over(task.control, task.timeout):
+    watch.begin(task.control, task.timeout)
+    try:
         ending, outcome = _perform_atomic(task) if task.handler.atomic else (_call(task), None)
+    finally:
+        watch.end(task.control)
     return Ended(task, ending, time.monotonic() - began, outcome)
 
 
@@ -102,8 +97,11 @@ async def aperform(task: Task) -> Ended:
     if task.spent:
         return Ended(task, Ending("spent"), 0.0)
     await announcing.astarted(task.held)
-    with watch.over(task.control, task.timeout):
+    watch.begin(task.control, task.timeout)
+    try:
         ending = await _acall(task)
+    finally:
+        watch.end(task.control)
     return Ended(task, ending, time.monotonic() - began)
 
 
@@ -117,11 +115,14 @@ def _call(task: Task) -> Ending:
         arguments = task.arguments()
     except CorruptError as error:
         return unreadable(error)
+    token = current.set(task.control)
     try:
-        with _current(task.control):
-            return answered(task.handler.fn(*arguments), task.control)
+        return answered(task.handler.fn(*arguments), task.control)
     except BaseException as error:  # SystemExit included: it costs the attempt, and never the worker
         return task.raised(error)
+    finally:
+        task.control.over = True
+        current.reset(token)
 
 
 async def _acall(task: Task) -> Ending:
@@ -134,11 +135,14 @@ async def _acall(task: Task) -> Ending:
     task.control.on_stop = partial(_cancel, asyncio.get_running_loop(), this)
     if task.control.why is not None:  # it was told before it could hear
         this.cancel()
+    token = current.set(task.control)
     try:
-        with _current(task.control):
-            return answered(await task.handler.fn(*arguments), task.control)
+        return answered(await task.handler.fn(*arguments), task.control)
     except BaseException as error:
         return task.raised(error)
+    finally:
+        task.control.over = True
+        current.reset(token)
 
 
 def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
@@ -148,7 +152,7 @@ def _cancel(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any]) -> None:
 
 def _perform_atomic(task: Task) -> tuple[Ending, str | None]:
     """Runs the handler and settles its job in one transaction: its outcome, or None where that was rolled back."""
-    alias = task.declaration.alias
+    alias = task.control.alias
     store = database(alias)
     committed: list[bool] = []
     try:
@@ -172,13 +176,3 @@ def _perform_atomic(task: Task) -> tuple[Ending, str | None]:
 class _RolledBack(Exception):
     def __init__(self, ending: Ending) -> None:
         self.ending = ending
-
-
-@contextmanager
-def _current(run: Control) -> Iterator[None]:
-    token = current.set(run)
-    try:
-        yield
-    finally:
-        run.over = True
-        current.reset(token)

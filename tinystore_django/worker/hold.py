@@ -50,10 +50,11 @@ class Hold:
         self.reported = False  # whether any of its runs showed progress
         self.moves = Moves(self.alias)
 
-    def moved(self, queue: str) -> None:
-        """Has whoever watches a job of this queue told soon."""
-        if self.moves.note(queue):
-            self.on_progress()
+    def moved(self, queues: Iterable[str]) -> None:
+        """Has whoever watches jobs of these queues told soon."""
+        for queue in queues:
+            if self.moves.note(queue):
+                self.on_progress()
 
     def take(self) -> int:
         """The lease, opened at the first call."""

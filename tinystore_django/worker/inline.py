@@ -114,7 +114,7 @@ def _run_one(hold: Hold, declaration: Declaration) -> int:
 
 def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
     hold.tally.started(held)
-    task = new_task(held, declaration)
+    task = new_task(hold.alias, held, declaration)
     hold.runs[held.fence] = task.control
     task.control.on_progress = hold.on_progress
     try:

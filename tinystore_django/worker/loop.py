@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,20 +21,18 @@ from ..lifecycle.settling import Settling
 from ..signals import job_settled
 from ..values import first_line
 from . import announcing
-from .connections import close_all, looked_after
+from .connections import Care, close_all
 from .coroutines import Coroutines
+from .ends import Ends
 from .execution import Ended, Task, broken, new_task, perform
 from .hold import Hold, drop, let_go, refresh
 from .patience import Patience
 from .pool import Pool
-from .wake import Wake
 
 logger = logging.getLogger("tinystore_django")
 
 # Seconds before rows that another transaction holds are tried again.
 TRY_AGAIN = 0.1
-# Seconds within which a handler is quick, and for which a round waits for quick ones.
-QUICK, GATHER = 0.001, 0.0003
 # Seconds a stopping worker goes on trying to give its jobs back to a database that does not answer.
 FAREWELL = 3.0
 
@@ -54,21 +52,19 @@ class Loop(threading.Thread):
 
     def __init__(self, hold: Hold, pace: Pace, patience: Patience) -> None:
         super().__init__(name="tinystore-loop", daemon=True)
-        self.wake = Wake()
         self.settled = 0
         self._hold = hold
         self._pace = pace
         self._patience = patience
         self._pool = Pool()
         self._coroutines = Coroutines()
-        self._all_in = threading.Event()
-        self._ended: deque[Ended] = deque()
+        self._ends = Ends()
+        self.wake = self._ends.wake
         self._unsettled: list[Ended] = []
         self._running: Counter[str] = Counter()
         self._unsure = False
         self._doubtful: set[Fence] = set()  # runs whose settle may have been done without an answer
         self._idle = False
-        self._quick = False
         self._stops_at: float | None = None
 
     def stop(self, grace: float) -> None:
@@ -82,21 +78,12 @@ class Loop(threading.Thread):
         try:
             database(self._hold.alias).own_thread()
             while not self._over():
-                self.wake.wait(self._round())
-                self._gather()
+                self._ends.sleep(self._round())
             self._leave()
         finally:
             self._pool.stop()
             self._coroutines.stop()
             close_all()
-
-    def _gather(self) -> None:
-        """Leaves quick handlers the moment they need to end together: a round that starts with the first of them
-        finds the others at work, and so does the next, for ever, each half empty."""
-        while self._quick and self._running.total() > (before := len(self._ended)):
-            self._all_in.wait(GATHER)
-            if len(self._ended) == before:
-                return
 
     def _over(self) -> bool:
         if self._stops_at is not None and time.monotonic() >= self._stops_at:
@@ -105,7 +92,7 @@ class Loop(threading.Thread):
         return stopping and not self._busy()
 
     def _busy(self) -> bool:
-        return bool(self._ended or self._unsettled or self._running.total())
+        return bool(self._ends or self._unsettled or self._running.total())
 
     def _had_all(self) -> bool:
         return self._pace.max_jobs is not None and self.settled >= self._pace.max_jobs
@@ -130,19 +117,19 @@ class Loop(threading.Thread):
         return pause
 
     def _turn(self) -> float:
-        self._all_in.clear()
-        while self._ended:
-            self._unsettled.append(self._ended.popleft())
+        self._unsettled += self._ends.take()
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
         ended = [one.task.held for one in self._unsettled]
         hold = self._hold
         settling, claimed = turn(hold.alias, hold.take(), finished, Asked(self._wanted(), hold.limits, ended))
         self._note_settled(settling)
+        started = claimed.held if claimed else []
+        for held in started:
+            self._start(held)
         if claimed is not None:
-            for held in claimed.held:
-                self._start(held)
-            self._idle = not claimed.held
-        if finished or (claimed and claimed.held):
+            self._idle = not started
+        if finished or started:
+            hold.moved({one.queue for one in (*ended, *started)})
             self._rest()
         return self._pause(claimed, settling)
 
@@ -169,14 +156,13 @@ class Loop(threading.Thread):
     def _note_settled(self, settling: Settling) -> None:
         left = {finished.held.fence for finished in settling.left}
         ended, self._unsettled = self._unsettled, []
-        self._quick = bool(ended) and max(one.seconds for one in ended) < QUICK
+        self._ends.judge(ended)
         for one in ended:
             fence = one.task.held.fence
             if fence in left:
                 self._unsettled.append(one)
                 continue
             self._running[one.task.held.queue] -= 1
-            self._hold.moved(one.task.held.queue)
             self._hold.runs.pop(fence, None)
             self._tell(one, one.outcome or settling.outcomes.get(fence))
 
@@ -207,21 +193,18 @@ class Loop(threading.Thread):
 
     def _start(self, held: Held) -> None:
         self._hold.tally.started(held)
-        task = new_task(held, self._hold.declarations[held.queue])
+        task = new_task(self._hold.alias, held, self._hold.declarations[held.queue])
         self._running[held.queue] += 1
-        self._hold.moved(held.queue)
+        self._ends.begin()
         self._hold.runs[held.fence] = task.control
         task.control.on_progress = self._hold.on_progress
         if task.handler.is_async:
-            self._coroutines.start(task, self._end)
+            self._coroutines.start(task, self._ends.note)
         else:
-            self._pool.start(lambda: self._end(_perform(task)))
+            self._pool.start(partial(self._perform, task))
 
-    def _end(self, ended: Ended) -> None:
-        self._ended.append(ended)
-        if len(self._ended) >= self._running.total():
-            self._all_in.set()
-        self.wake.set()
+    def _perform(self, task: Task, care: Care) -> None:
+        self._ends.note(_perform(task, care))
 
     def _pause(self, claimed: Claimed | None, settling: Settling) -> float:
         if self._over():  # by what this round settled: nothing may come to wake it
@@ -248,14 +231,14 @@ class Loop(threading.Thread):
                 time.sleep(min(self._patience.lost(error), 0.5))
 
 
-def _perform(task: Task) -> Ended:
+def _perform(task: Task, care: Care) -> Ended:
     try:
-        with looked_after():
+        with care:
             return perform(task)
     except BaseException as error:  # not of the handler: but a run that never ended would keep its place for good
         return broken(task, error)
 
 
-def _announce(held: Held, outcome: str, error: str | None) -> None:
-    with looked_after():
+def _announce(held: Held, outcome: str, error: str | None, care: Care) -> None:
+    with care:
         announcing.settled(held, outcome, error)

@@ -6,11 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from .connections import close_all
+from django.db import connections
+
+from .connections import Care, close_all
+
+Call = Callable[[Care], object]
 
 
 class Pool:
-    """Runs calls in threads. It never refuses one: how many run at once is its user's to say.
+    """Runs calls in threads, each with the care of its thread's connections. It never refuses one: how many run at once
+    is its user's to say.
 
     One thread at a time is called in, and it calls the next before its own work if there is more. So calls that
     wait for something run each in a thread of their own, and quick ones one after another in the thread that is awake
@@ -19,17 +24,18 @@ class Pool:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._calls: deque[Callable[[], object]] = deque()
+        self._calls: deque[Call] = deque()
         self._idle: list[threading.Lock] = []  # what each idle thread waits for
         self._threads = 0
         self._one_comes = False
         self._stopped = False
 
-    def start(self, call: Callable[[], object]) -> None:
+    def start(self, call: Call) -> None:
         """Runs a call, which raises nothing, in an idle thread or a new one."""
         with self._lock:
             self._calls.append(call)
-            self._call_in()
+            if not self._one_comes:
+                self._call_in()
 
     def stop(self) -> None:
         """Lets each thread end once it is idle."""
@@ -39,8 +45,6 @@ class Pool:
                 self._idle.pop().release()
 
     def _call_in(self) -> None:
-        if self._one_comes:
-            return
         self._one_comes = True
         if self._idle:
             self._idle.pop().release()
@@ -52,14 +56,15 @@ class Pool:
     def _run(self) -> None:
         bell = threading.Lock()
         bell.acquire()
+        care = Care(connections.all())
+        self._came()
         try:
-            self._one_comes = False
             while (call := self._next(bell)) is not None:
-                call()
+                call(care)
         finally:
             close_all()
 
-    def _next(self, bell: threading.Lock) -> Callable[[], object] | None:
+    def _next(self, bell: threading.Lock) -> Call | None:
         """The next call, waited for; None once there is none and never will be."""
         while True:
             with self._lock:
@@ -69,10 +74,14 @@ class Pool:
                     return None
                 self._idle.append(bell)
             bell.acquire()
+            self._came()
+
+    def _came(self) -> None:
+        with self._lock:
             self._one_comes = False
 
-    def _take(self) -> Callable[[], object]:
+    def _take(self) -> Call:
         call = self._calls.popleft()
-        if self._calls:
+        if self._calls and not self._one_comes:
             self._call_in()
         return call

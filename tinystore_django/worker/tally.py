@@ -17,12 +17,17 @@ class Tally:
 
     def started(self, held: Held) -> None:
         """Counts a run, and how long its job had waited."""
-        self._add(Sum(held.queue, started=1, longest_wait=held.waited))
+        with self._adding:
+            kept = self._sum(held.queue)
+            kept.started += 1
+            if held.waited > kept.longest_wait:
+                kept.longest_wait = held.waited
 
     def ended(self, held: Held, outcome: str) -> None:
         """Counts a run that has failed, whether or not its job is tried again."""
         if outcome in ("retry", "failed", "lost"):
-            self._add(Sum(held.queue, failed=1))
+            with self._adding:
+                self._sum(held.queue).failed += 1
 
     def hand_over(self, write: Callable[[list[Sum]], object]) -> bool:
         """Gives the sums to `write` and begins anew; whether there were any. If it raises, they are kept."""
@@ -38,9 +43,15 @@ class Tally:
             raise
         return True
 
+    def _sum(self, queue: str) -> Sum:
+        kept = self._sums.get(queue)
+        if kept is None:
+            kept = self._sums[queue] = Sum(queue)
+        return kept
+
     def _add(self, more: Sum) -> None:
         with self._adding:
-            kept = self._sums.setdefault(more.queue, Sum(more.queue))
+            kept = self._sum(more.queue)
             kept.started += more.started
             kept.failed += more.failed
             kept.longest_wait = max(kept.longest_wait, more.longest_wait)

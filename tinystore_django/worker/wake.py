@@ -18,7 +18,8 @@ class Wake:
 
     def set(self) -> None:
         """Ends the sleep."""
-        self._event.set()
+        if not self._event.is_set():
+            self._event.set()
 
     def notice(self) -> None:
         """Ends the sleep, and a later one too."""

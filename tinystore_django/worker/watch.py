@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..control import Control
@@ -27,31 +26,39 @@ class Watch:
     """The deadlines of the runs in progress."""
 
     def __init__(self) -> None:
+        self._deadlines: dict[Control, Deadline] = {}
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._deadlines.clear()
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
-        self._deadlines: dict[Control, Deadline] = {}
         self._looks_at = math.inf
         self._thread: threading.Thread | None = None
 
-    @contextmanager
-    def over(self, run: Control, timeout: int) -> Iterator[None]:
-        """Stops the run should the block last longer than `timeout` microseconds."""
-        deadline = Deadline(time.monotonic() + timeout / 1e6, run, threading.get_ident())
+    def begin(self, run: Control, timeout: int) -> None:
+        """Has a run stopped should it not end within `timeout` microseconds."""
+        at = time.monotonic() + timeout / 1e6
         with self._lock:
-            self._deadlines[run] = deadline
-            self._awake(deadline.at)
-        try:
-            yield
-        finally:
-            self._deadlines.pop(run, None)
+            self._deadlines[run] = Deadline(at, run, threading.get_ident())
+            if at < self._looks_at:
+                self._awake(at)
+
+    def end(self, run: Control) -> None:
+        """Forgets a run."""
+        self._deadlines.pop(run, None)
+
+    def forked(self) -> None:
+        """In a child process: its parent's runs and its parent's thread are not here."""
+        self._begin_anew()
 
     def _awake(self, at: float) -> None:
-        if self._thread is None or not self._thread.is_alive():  # not alive: the process has forked
-            self._looks_at = at
-            self._thread = threading.Thread(target=self._run, name="tinystore-watch", daemon=True)
-            self._thread.start()
-        elif at < self._looks_at:
+        self._looks_at = at
+        if self._thread is not None:
             self._changed.notify()
+            return
+        self._thread = threading.Thread(target=self._run, name="tinystore-watch", daemon=True)
+        self._thread.start()
 
     def _run(self) -> None:
         while True:
@@ -66,9 +73,11 @@ class Watch:
             while True:
                 now = time.monotonic()
                 deadlines = tuple(self._deadlines.values())  # a run that ends takes its own away meanwhile
-                if passed := [one for one in deadlines if one.at <= now and self._deadlines.pop(one.run, None)]:
+                if passed := [one for one in deadlines if one.at <= now and self._deadlines.pop(one.run, one)]:
                     return passed
-                self._looks_at = min((one.at for one in deadlines), default=math.inf)
+                # With no run in progress it looks when it was to look: so the next run need not wake it.
+                at = self._looks_at if self._looks_at > now else math.inf
+                self._looks_at = min((one.at for one in deadlines), default=at)
                 self._changed.wait(None if self._looks_at == math.inf else self._looks_at - now)
 
 
@@ -78,3 +87,6 @@ def _stack(thread: int) -> str:
 
 
 watch = Watch()
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=watch.forked)
