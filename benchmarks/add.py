@@ -49,11 +49,16 @@ def main() -> None:
         with connection.cursor() as cursor:
             cursor.execute(PLAIN.format(id=ID[chosen.db]))
         bare = _bare(driver, INSERT.format(PLACE[chosen.db]))
-        print("a commit each:")
-        bench.race(chosen.rounds, "a bare insert", _rate(values, bare), _ways(values, nullcontext))
-        print("in one transaction:")
-        in_one = _rate(values, bare, lambda: _begun(driver))
-        bench.race(chosen.rounds, "a bare insert", in_one, _ways(values, transaction.atomic))
+        blocks: dict[str, tuple[Block, Block]] = {
+            "a commit each": (nullcontext, nullcontext),
+            "in one transaction": (lambda: _begun(driver), transaction.atomic),
+        }
+        for title, (begun, atomic) in blocks.items():
+            print(f"{title}:")
+            ways = _ways(values, atomic) | {
+                "a bare insert from a coroutine": _arate(values, sync_to_async(bare), begun)
+            }
+            bench.race(chosen.rounds, "a bare insert", _rate(values, bare, begun), ways)
 
 
 def _ways(values: Values, block: Block) -> dict[str, Callable[[], float]]:

@@ -32,10 +32,16 @@ ROOM = """(select count(*) from (select 1 from tinystore_django_job
             where queue = %(queue)s and state = 4 order by "group", at, id limit %(max_waiting)s) aside)
           < %(max_waiting)s"""
 
+
 def insert(new: NewJob) -> tuple[str, dict[str, Any]]:
     """The statement, in which {now} is still to be put, and its parameters."""
     given = {name: value for name in SOME if (value := getattr(new, name)) is not None}
-    return _statement(tuple(given), new.delay > 0), {"queue": new.queue, "value": new.value, "delay": new.delay, **given}
+    return _statement(tuple(given), new.delay > 0), {
+        "queue": new.queue,
+        "value": new.value,
+        "delay": new.delay,
+        **given,
+    }
 
 
 # What few jobs have. Of the rest the statement says nothing: each word costs the server time, at every add.
