@@ -1,6 +1,6 @@
 """Adds jobs one at a time, beside a bare insert of the same rows into a plain table by the driver alone.
 
-python -m benchmarks.add [--db sqlite] [--jobs 1000] [--rounds 9]
+python -m benchmarks.add [--db sqlite] [--prepared] [--jobs 1000] [--rounds 9]
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ INSERT = """
 """
 PLACE = {"postgresql": "%s", "sqlite": "?"}
 
+PREPARED = {"server_side_binding": True, "prepare_threshold": 5}
+
 Values = list[dict[str, Any]]
 Block = Callable[[], AbstractContextManager[Any]]
 
@@ -43,9 +45,13 @@ def main() -> None:
     parser = bench.arguments(__doc__ or "")
     parser.set_defaults(jobs=1_000)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--prepared", action="store_true", help="let Django have PostgreSQL keep plans")
     chosen = parser.parse_args()
     values = [{"to": f"user{n}@example.com", "subject": "Welcome", "number": n} for n in range(chosen.jobs)]
     with bench.project(chosen.db), bench.raw() as driver:
+        if chosen.prepared:
+            connection.close()
+            connection.settings_dict["OPTIONS"] = PREPARED
         with connection.cursor() as cursor:
             cursor.execute(PLAIN.format(id=ID[chosen.db]))
         bare = _bare(driver, INSERT.format(PLACE[chosen.db]))
