@@ -1,6 +1,6 @@
 """Adds jobs one at a time, beside a bare insert of the same rows into a plain table by the driver alone.
 
-python -m benchmarks.add [--db sqlite] [--jobs 1000] [--rounds 9]
+python -m benchmarks.add [--db sqlite] [--prepared] [--jobs 1000] [--rounds 9]
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ INSERT = """
 """
 PLACE = {"postgresql": "%s", "sqlite": "?"}
 
+PREPARED = {"server_side_binding": True, "prepare_threshold": 5}
+
 Values = list[dict[str, Any]]
 Block = Callable[[], AbstractContextManager[Any]]
 
@@ -43,17 +45,26 @@ def main() -> None:
     parser = bench.arguments(__doc__ or "")
     parser.set_defaults(jobs=1_000)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--prepared", action="store_true", help="let Django have PostgreSQL keep plans")
     chosen = parser.parse_args()
     values = [{"to": f"user{n}@example.com", "subject": "Welcome", "number": n} for n in range(chosen.jobs)]
     with bench.project(chosen.db), bench.raw() as driver:
+        if chosen.prepared:
+            connection.close()
+            connection.settings_dict["OPTIONS"] = PREPARED
         with connection.cursor() as cursor:
             cursor.execute(PLAIN.format(id=ID[chosen.db]))
         bare = _bare(driver, INSERT.format(PLACE[chosen.db]))
-        print("a commit each:")
-        bench.race(chosen.rounds, "a bare insert", _rate(values, bare), _ways(values, nullcontext))
-        print("in one transaction:")
-        in_one = _rate(values, bare, lambda: _begun(driver))
-        bench.race(chosen.rounds, "a bare insert", in_one, _ways(values, transaction.atomic))
+        blocks: dict[str, tuple[Block, Block]] = {
+            "a commit each": (nullcontext, nullcontext),
+            "in one transaction": (lambda: _begun(driver), transaction.atomic),
+        }
+        for title, (begun, atomic) in blocks.items():
+            print(f"{title}:")
+            ways = _ways(values, atomic) | {
+                "a bare insert from a coroutine": _arate(values, sync_to_async(bare), begun)
+            }
+            bench.race(chosen.rounds, "a bare insert", _rate(values, bare, begun), ways)
 
 
 def _ways(values: Values, block: Block) -> dict[str, Callable[[], float]]:

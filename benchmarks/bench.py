@@ -109,7 +109,7 @@ def raw() -> closing[Any]:
     if connection.vendor == "sqlite":
         import sqlite3
 
-        driver = sqlite3.connect(at["database"], timeout=20, isolation_level=None)
+        driver = sqlite3.connect(at["database"], timeout=20, isolation_level=None, check_same_thread=False)
         driver.execute("pragma synchronous = full")
         return closing(driver)
     import psycopg

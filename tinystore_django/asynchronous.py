@@ -20,10 +20,11 @@ def twin(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
 
     It runs in the thread that Django keeps for what is sync, on that thread's connections.
     """
+    call = sync_to_async(method, thread_sensitive=True)
 
     @wraps(method)
     async def awaited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await sync_to_async(method, thread_sensitive=True)(self, *args, **kwargs)
+        return await call(self, *args, **kwargs)
 
     return _named(awaited)
 

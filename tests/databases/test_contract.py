@@ -61,6 +61,16 @@ def test_any_number_of_jobs_have_no_id(store: Database) -> None:
     assert models.Job.objects.count() == 2
 
 
+def test_an_insert_adds_nothing_where_as_many_wait_as_may(store: Database) -> None:
+    store.insert(new("x", at=T + 1))
+    store.insert(new("aside", group="g", heads=0))
+    states = models.Job.objects.order_by("id").values_list("state", flat=True)
+
+    assert list(states) == [State.READY, State.ASIDE]
+    assert [store.insert(new(max_waiting=most)) for most in (2, 3, 3)] == [False, True, False]
+    assert store.insert(new(queue="other", max_waiting=1)) is True
+
+
 def test_an_insert_that_is_refused_breaks_no_transaction(store: Database) -> None:
     store.insert(new("x"))
     with transaction.atomic():

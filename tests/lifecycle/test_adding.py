@@ -306,6 +306,21 @@ def test_a_full_queue_refuses_to_add_a_done_job_again(full: Queue[Any], hand: Ha
     assert full.get("a").state == "done"  # type: ignore[union-attr]
 
 
+def test_an_id_that_a_refused_add_would_have_taken_over_keeps_its_job(
+    full: Queue[Any], hand: Hand, clock: Clock
+) -> None:
+    hand.end(hand.take_one(full))
+    full.add("c")
+    clock.advance("1h")
+
+    with pytest.raises(LimitError):
+        full.add("again", id="a")
+
+    assert not models.Job.objects.get(key="a").released
+    full.cancel("b")
+    assert full.add("again", id="a") is True
+
+
 def test_a_full_queue_takes_back_a_retry_and_gives_a_running_job_one_run_more(full: Queue[Any], hand: Hand) -> None:
     held = hand.take_one(full)
     full.add("c")

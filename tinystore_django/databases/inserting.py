@@ -7,10 +7,12 @@ from typing import Any
 
 from .rows import NewJob
 
-# on conflict: the ORM's ignore_conflicts does not say whether the row was added.
-INSERT = "insert into tinystore_django_job ({columns}) values ({values}) on conflict do nothing"
+INSERT = "insert into tinystore_django_job ({columns}) values ({values}) {unless_taken}"
 
-INSERT_WHERE = "insert into tinystore_django_job ({columns}) select {values} where {room} on conflict do nothing"
+INSERT_WHERE = "insert into tinystore_django_job ({columns}) select {values} where {room} {unless_taken}"
+
+# The ORM's ignore_conflicts does not say whether the row was added.
+UNLESS_TAKEN = "on conflict do nothing"
 
 # For a queue whose groups are limited: behind so many of its group a job is set aside at once, or the workers would
 # have to, all those of a group's backlog, before they came to anybody else's.
@@ -56,4 +58,5 @@ def _statement(given: tuple[str, ...], delayed: bool) -> str:
     room = ROOM if "max_waiting" in given else "true"
     form = INSERT_WHERE if room != "true" or "state" in row else INSERT
     columns = ", ".join(f'"{name}"' for name in row)
-    return form.format(columns=columns, values=", ".join(row.values()), room=room)
+    unless_taken = UNLESS_TAKEN if "key" in given else ""
+    return form.format(columns=columns, values=", ".join(row.values()), room=room, unless_taken=unless_taken)

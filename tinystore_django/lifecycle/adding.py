@@ -17,10 +17,13 @@ def add(alias: str, new: NewJob) -> bool:
     Raises:
         LimitError: the queue holds `max_waiting` jobs that have not started.
     """
-    while not insert(alias, new):
-        if new.max_waiting is None or (new.key is not None and _taken(alias, new.queue, new.key)):
+    while not database(alias).insert(new):
+        if new.key is not None and _taken(alias, new.queue, new.key):
             return False
-        check_room(alias, new.queue, new.max_waiting)  # where there is room by now, it is tried again
+        check_room(alias, new.queue, new.max_waiting)
+        # There is room by now, or the id is that of a job past its keep, or was free again before we looked.
+        if new.key is not None:
+            release(alias, new.queue, new.key)
     notices.added(alias, new.queue, new.key)
     return True
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from django.db import Error, connections, transaction
+from django.db import Error, connections
 
 from .. import conf
 from ..databases import database
@@ -57,7 +57,7 @@ def tell(alias: str, queue: str) -> None:
     """Wakes the workers of a queue. A notice that cannot be sent costs them a poll, and the caller nothing."""
     for callback in tuple(_subscribers.get(alias, ())):
         callback(queue)
-    if not conf.notify() or _told_lately(alias, queue):
+    if _told_lately(alias, queue) or not conf.notify():
         return
     try:
         database(alias).tell(queue)
@@ -85,4 +85,4 @@ def _after_commit(alias: str, call: Callable[[], None]) -> None:
     connection = connections[alias]
     # Where the project manages transactions by hand, Django has no hook for the commit: the workers' poll finds it.
     if connection.in_atomic_block or connection.get_autocommit():
-        transaction.on_commit(call, using=alias, robust=True)
+        connection.on_commit(call, robust=True)
