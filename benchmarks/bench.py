@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import django
 from django.conf import settings
 from django.core.management import call_command
+from django.db import connection
 
 from tests.postgres import Postgres
 
@@ -59,6 +61,15 @@ ADMIN: dict[str, Any] = {
     "ALLOWED_HOSTS": ["*"],
 }
 
+_CHURN = """
+    insert into tinystore_django_job (queue, "group", value, at, due)
+    select 'noop', 'g' || (n %% 100), '0', n, n from {}
+"""
+CHURN = {
+    "postgresql": _CHURN.format("generate_series(1, %(jobs)s) n"),
+    "sqlite": "with recursive s(n) as (select 1 union all select n + 1 from s where n < %(jobs)s)" + _CHURN.format("s"),
+}
+
 
 @contextmanager
 def project(db: str, **more: Any) -> Iterator[None]:
@@ -104,3 +115,32 @@ def show(what: str, rate: float, baseline: float | None = None, named: str = "th
     """Prints a rate, and its ratio to a baseline of the same run."""
     ratio = "" if baseline is None else f"   {rate / baseline:5.2f} of {named}"
     print(f"{what:44} {rate:10,.0f} jobs/s{ratio}", flush=True)
+
+
+def tidy() -> None:
+    """What autovacuum does in time: dead rows go, statistics come."""
+    with connection.cursor() as cursor:
+        cursor.execute("vacuum analyze tinystore_django_job" if connection.vendor == "postgresql" else "analyze")
+
+
+def churn(jobs: int) -> None:
+    """Adds, claims and settles so many jobs of the queue of no-ops in a few statements, as bare SQL."""
+    with connection.cursor() as cursor:
+        cursor.execute(CHURN[connection.vendor], {"jobs": jobs})
+        cursor.execute("update tinystore_django_job set state = 1, run = run + 1 where queue = 'noop'")
+        cursor.execute("delete from tinystore_django_job where queue = 'noop'")
+
+
+def drained(jobs: int, handlers: int, groups: int = 0, **options: Any) -> float:
+    """Jobs a second at which one worker drains so many no-ops, which are added before."""
+    from tinystore_django import Store, Worker
+
+    queue = Store().queue("noop", int, **options)
+    queue.handler(lambda value: None)
+    queue.add_many(range(jobs), group=(lambda number: f"g{number % groups}") if groups else None)
+    began = time.monotonic()
+    Worker([queue._declaration], concurrency=handlers, until_idle=True).start().wait()
+    seconds = time.monotonic() - began
+    if any(queue.all()):
+        raise SystemExit(f"not all of {jobs} jobs were run under {options}")
+    return jobs / seconds

@@ -16,7 +16,7 @@ from ..timing import clock
 from ..timing.durations import UNITS
 from .limits import Limits
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
+from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled, Start
 
 Rows = list[tuple[Any, ...]]
 MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
@@ -158,10 +158,12 @@ class Database(ABC):
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
+        starts: Mapping[str, Start] | None = None,
     ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
         each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
-        that is open, `lets_go` says what it says of `Limits.lock`."""
+        that is open, `lets_go` says what it says of `Limits.lock`. Where dead entries cost something, it leaves
+        alone what is before `starts[queue]`."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

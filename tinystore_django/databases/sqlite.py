@@ -19,7 +19,7 @@ from django.db.models.functions import Cast, Length
 from ..timing import clock
 from .base import Database, Rows, held, parameters
 from .listening import FileListener, Listener
-from .rows import Batch, Claimed, Fence, Renewal, Settled
+from .rows import Batch, Claimed, Fence, Renewal, Settled, Start
 from .sqlite_limits import SQLiteLimits
 
 
@@ -170,6 +170,7 @@ class SQLite(Database):
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
+        starts: Mapping[str, Start] | None = None,
     ) -> Claimed:
         if not ended:
             return self._claim(lease, wanted, totals or {})

@@ -131,12 +131,13 @@ class Loop(threading.Thread):
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
         ended = [one.task.held for one in self._unsettled]
         hold = self._hold
-        settling, claimed = turn(hold.alias, hold.take(), finished, Asked(self._wanted(), hold.limits, ended))
+        asked = Asked(self._wanted(), hold.limits, ended, hold.floors)
+        settling, claimed = turn(hold.alias, hold.take(), finished, asked)
         self._note_settled(settling)
         if claimed is not None:
             for held in claimed.held:
                 self._start(held)
-            self._idle = not claimed.held
+            self._idle = not (claimed.held or claimed.floored)
         if finished or (claimed and claimed.held):
             time.sleep(database(self._hold.alias).rest())
         return self._pause(claimed, settling)
