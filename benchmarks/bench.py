@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +62,13 @@ ADMIN: dict[str, Any] = {
     "ALLOWED_HOSTS": ["*"],
 }
 
-_CHURN = """
+# A time before which no benchmark's jobs are due.
+LONG_AGO = datetime(1960, 1, 1, tzinfo=UTC)
+
+CHURN = """
     insert into tinystore_django_job (queue, "group", value, at, due)
-    select 'noop', 'g' || (n %% 100), '0', n, n from {}
+    select 'noop', 'g' || (n %% 100), '0', n, n from {numbers}
 """
-CHURN = {
-    "postgresql": _CHURN.format("generate_series(1, %(jobs)s) n"),
-    "sqlite": "with recursive s(n) as (select 1 union all select n + 1 from s where n < %(jobs)s)" + _CHURN.format("s"),
-}
 
 
 @contextmanager
@@ -123,24 +123,40 @@ def tidy() -> None:
         cursor.execute("vacuum analyze tinystore_django_job" if connection.vendor == "postgresql" else "analyze")
 
 
+def numbered(sql: str) -> str:
+    """A statement that selects from {numbers}: n from 1 to the parameter `jobs`."""
+    if connection.vendor == "postgresql":
+        return sql.replace("{numbers}", "generate_series(1, %(jobs)s) n")
+    numbers = "with recursive s(n) as (select 1 union all select n + 1 from s where n < %(jobs)s)"
+    return f"{numbers} {sql.replace('{numbers}', 's')}"
+
+
 def churn(jobs: int) -> None:
     """Adds, claims and settles so many jobs of the queue of no-ops in a few statements, as bare SQL."""
     with connection.cursor() as cursor:
-        cursor.execute(CHURN[connection.vendor], {"jobs": jobs})
+        cursor.execute(numbered(CHURN), {"jobs": jobs})
         cursor.execute("update tinystore_django_job set state = 1, run = run + 1 where queue = 'noop'")
         cursor.execute("delete from tinystore_django_job where queue = 'noop'")
 
 
-def drained(jobs: int, handlers: int, groups: int = 0, **options: Any) -> float:
+def drained(
+    jobs: int,
+    handlers: int,
+    groups: int = 0,
+    at: datetime | None = None,
+    max_jobs: int | None = None,
+    **options: Any,
+) -> float:
     """Jobs a second at which one worker drains so many no-ops, which are added before."""
     from tinystore_django import Store, Worker
 
     queue = Store().queue("noop", int, **options)
     queue.handler(lambda value: None)
-    queue.add_many(range(jobs), group=(lambda number: f"g{number % groups}") if groups else None)
+    queue.add_many(range(1, jobs + 1), group=(lambda number: f"g{number % groups}") if groups else None, at=at)
+    worker = Worker([queue._declaration], concurrency=handlers, until_idle=True, max_jobs=max_jobs)
     began = time.monotonic()
-    Worker([queue._declaration], concurrency=handlers, until_idle=True).start().wait()
+    worker.start().wait()
     seconds = time.monotonic() - began
-    if any(queue.all()):
-        raise SystemExit(f"not all of {jobs} jobs were run under {options}")
+    if worker.settled != jobs:
+        raise SystemExit(f"{worker.settled} of {jobs} jobs were run under {options}")
     return jobs / seconds

@@ -107,5 +107,6 @@ def _claim(
 def _together(claims: Sequence[Claimed]) -> Claimed:
     due = [one.next_due for one in claims if one.next_due is not None]
     held = [one for some in claims for one in some.held]
-    floored = any(one.floored for one in claims)
-    return Claimed(max(one.now for one in claims), held, min(due, default=None), floored=floored)
+    pages, floored = sum(one.pages for one in claims), any(one.floored for one in claims)
+    now = max(one.now for one in claims)
+    return Claimed(now, held, min(due, default=None), pages=pages, floored=floored)

@@ -55,22 +55,21 @@ class Floors:
             bounded: those queues whose jobs it may have left for another reason than that there are none.
         """
         asked = {queue: free for queue, free in wanted.items() if free > 0}
-        now = self._monotonic()
+        now, before = self._monotonic(), self._floors
         ends = now + min(LONGEST, claimed.pages * SECONDS) if claimed.pages > FEW * len(asked) else now
-        began = {queue: floor for queue, floor in self._floors.items() if queue in starts}
-        floors = dict(began)
+        floors = {queue: before.get(queue, _Floor(start, now)) for queue, start in starts.items()}
+        began = [floors[queue].ends for queue in asked if queue in floors]
         for queue, free in asked.items():
-            before = began.get(queue, _Floor(FIRST, ends))
-            start = _reached(claimed, queue, free, queue in bounded) or before.start
-            floors[queue] = replace(before, start=start)
+            floor = floors.get(queue, _Floor(FIRST, ends))
+            start = _reached(claimed, queue, free, queue in bounded) or floor.start
+            floors[queue] = replace(floor, start=start)
         self._floors = {queue: floor for queue, floor in floors.items() if now < floor.ends}
-        left = [floor.ends for queue, floor in began.items() if queue in asked]
-        return _to_look_again(claimed, min(left) - now) if left else claimed
+        return _to_look_again(claimed, min(began) - now) if began else claimed
 
 
 def _to_look_again(claimed: Claimed, seconds: float) -> Claimed:
     at = claimed.now + max(0, int(seconds * 1e6))
-    return replace(claimed, next_due=min(at, claimed.next_due or at), floored=True)
+    return replace(claimed, next_due=at if claimed.next_due is None else min(at, claimed.next_due), floored=True)
 
 
 def _reached(claimed: Claimed, queue: str, free: int, bounded: bool) -> Start | None:
