@@ -51,14 +51,16 @@ class Database(ABC):
               where paused.name = {queue} and paused.paused_at is not null)"""
 
     # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do. A job's run is
-    # looked up for each report: of a `not exists` PostgreSQL may make a join that scans all jobs.
+    # looked up for each report, and a job's lease: of a `not exists` PostgreSQL may make a join that scans all jobs. In
+    # an order, though there is only to say whether there are any: with an empty table's statistics it would scan it.
     RENEW = """
         update tinystore_django_lease set renewed_at = {now}, expires_at = {now} + %(span)s where id = %(lease)s
         returning {now},
           (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
-          exists (select 1 from tinystore_django_job job where state = 1
-            and not exists (select 1 from tinystore_django_lease held where held.id = job.lease)),
-          exists (select 1 from tinystore_django_job where kept_until <= {now})
+          (select id from tinystore_django_job job where state = 1
+            and (select held.id from tinystore_django_lease held where held.id = job.lease) is null
+            order by queue, "group" limit 1) is not null,
+          (select id from tinystore_django_job where kept_until <= {now} order by kept_until limit 1) is not null
             or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
             or exists (select 1 from tinystore_django_minute where minute <= {now} - %(day)s)

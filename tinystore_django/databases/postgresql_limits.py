@@ -38,7 +38,7 @@ class PostgreSQLLimits(Limits):
         cross join lateral (
           select id from tinystore_django_job job
           where job.id = seen.id and job.at = seen.at and job."group" is not distinct from seen."group"
-            and job.state = 0 for update skip locked) found
+            and job.queue = %(queue)s and job.state = 0 for update skip locked) found
     """
 
     TAKE = f"""

@@ -115,9 +115,9 @@ class Hold:
 
     def stop_cancelled(self) -> None:
         """Tells the handlers of cancelled jobs."""
-        for fence in leasing.cancelled(self.alias, self.take()):
-            if fence in self.runs:
-                self.runs[fence].stop("cancelled")
+        runs = dict(self.runs)
+        for fence in leasing.cancelled(self.alias, runs):
+            runs[fence].stop("cancelled")
 
     def has_progress(self) -> bool:
         """Whether a run has reported progress that is not written yet."""
