@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -60,6 +62,14 @@ ADMIN: dict[str, Any] = {
     "STATIC_URL": "static/",
     "ALLOWED_HOSTS": ["*"],
 }
+
+# A time before which no benchmark's jobs are due.
+LONG_AGO = datetime(1960, 1, 1, tzinfo=UTC)
+
+CHURN = """
+    insert into tinystore_django_job (queue, "group", value, at, due)
+    select 'noop', 'g' || (n %% 100), '0', n, n from {numbers}
+"""
 
 
 @contextmanager
@@ -133,3 +143,48 @@ def show(what: str, rate: float, baseline: float | None = None, named: str = "th
     """Prints a rate, and its ratio to a baseline of the same run."""
     ratio = "" if baseline is None else f"   {rate / baseline:5.2f} of {named}"
     print(f"{what:44} {rate:10,.0f} jobs/s{ratio}", flush=True)
+
+
+def tidy() -> None:
+    """What autovacuum does in time: dead rows go, statistics come."""
+    with connection.cursor() as cursor:
+        cursor.execute("vacuum analyze tinystore_django_job" if connection.vendor == "postgresql" else "analyze")
+
+
+def numbered(sql: str) -> str:
+    """A statement that selects from {numbers}: n from 1 to the parameter `jobs`."""
+    if connection.vendor == "postgresql":
+        return sql.replace("{numbers}", "generate_series(1, %(jobs)s) n")
+    numbers = "with recursive s(n) as (select 1 union all select n + 1 from s where n < %(jobs)s)"
+    return f"{numbers} {sql.replace('{numbers}', 's')}"
+
+
+def churn(jobs: int) -> None:
+    """Adds, claims and settles so many jobs of the queue of no-ops in a few statements, as bare SQL."""
+    with connection.cursor() as cursor:
+        cursor.execute(numbered(CHURN), {"jobs": jobs})
+        cursor.execute("update tinystore_django_job set state = 1, run = run + 1 where queue = 'noop'")
+        cursor.execute("delete from tinystore_django_job where queue = 'noop'")
+
+
+def drained(
+    jobs: int,
+    handlers: int,
+    groups: int = 0,
+    at: datetime | None = None,
+    max_jobs: int | None = None,
+    **options: Any,
+) -> float:
+    """Jobs a second at which one worker drains so many no-ops, which are added before."""
+    from tinystore_django import Store, Worker
+
+    queue = Store().queue("noop", int, **options)
+    queue.handler(lambda value: None)
+    queue.add_many(range(1, jobs + 1), group=(lambda number: f"g{number % groups}") if groups else None, at=at)
+    worker = Worker([queue._declaration], concurrency=handlers, until_idle=True, max_jobs=max_jobs)
+    began = time.monotonic()
+    worker.start().wait()
+    seconds = time.monotonic() - began
+    if worker.settled != jobs:
+        raise SystemExit(f"{worker.settled} of {jobs} jobs were run under {options}")
+    return jobs / seconds

@@ -37,6 +37,8 @@ class Plan:
         nodes = [node for node in walk(plan) if node["Actual Loops"]]  # not what is planned and never needed
         self.rows = round(sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if "Relation Name" in node))
         self.indexes = {node["Index Name"] for node in nodes if "Index Name" in node}
+        # Those that are read from one end to the other, rather than at a place.
+        self.walked = {node["Index Name"] for node in nodes if "Index Name" in node and "Index Cond" not in node}
         self.scanned = {
             node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan" and "Relation Name" in node
         }

@@ -143,7 +143,7 @@ def test_a_worker_finds_which_of_its_jobs_were_cancelled(emails: Queue[Any], han
     held = {one.key: one for one in hand.take(emails, 2)}
     emails.cancel("b")
 
-    assert leasing.cancelled("default", hand.lease) == {held["b"].fence}
+    assert leasing.cancelled("default", [one.fence for one in held.values()]) == {held["b"].fence}
 
 
 def test_a_worker_finds_what_it_holds_without_knowing(emails: Queue[Any], hand: Hand, shop: Store) -> None:

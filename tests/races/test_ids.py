@@ -204,7 +204,7 @@ def test_a_job_whose_cancel_says_true_never_runs_or_its_run_is_told_to_stop(
 
         assert cancelled is True
         assert queue.get("x") is None
-        assert leasing.cancelled("default", lease.lease) == {one.fence for one in held}
+        assert leasing.cancelled("default", [one.fence for one in held]) == {one.fence for one in held}
         for one in held:
             end(queue, one, Ending("retry", "no luck", delay=0))
         assert run_all(queue, lease) == []

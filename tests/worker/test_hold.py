@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from django.db import Error, connections, transaction
 
+from tests.byhand import Hand
 from tinystore_django import Store, models
 from tinystore_django.control import Control
+from tinystore_django.databases.rows import Claimed
 from tinystore_django.lifecycle import leasing, stepping
 from tinystore_django.lifecycle.claiming import claim
+from tinystore_django.testing import Clock
 from tinystore_django.worker.hold import Hold
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,3 +116,25 @@ def test_a_lease_lapses_unless_it_is_renewed(shop: Store, monkeypatch: pytest.Mo
     assert hold.lapsed
     assert hold.renew() is not None
     assert not hold.lapsed
+
+
+def test_claims_begin_at_the_first_job_again_once_it_has_put_some_back(hold: Hold, clock: Clock) -> None:
+    lost = Hand()
+    queue = Store().queue("emails")
+    queue.add("a", id="x")
+    lost.take_one(queue)
+
+    def has_floor() -> bool:
+        hold.floors.note({"emails": 1}, {}, (), Claimed(0, pages=10**6))
+        return "emails" in hold.floors.starts()
+
+    assert has_floor()
+    clock.advance("1m")
+    assert len(hold.sweep()) == 1
+    assert hold.floors.starts() == {}
+
+    assert has_floor()
+    unknown = claim("default", hold.take(), {"emails": 1}).held
+    hold.return_unknown()
+    assert len(unknown) == 1
+    assert hold.floors.starts() == {}

@@ -17,7 +17,7 @@ from ..timing.durations import UNITS
 from .inserting import insert
 from .limits import Limits
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled
+from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled, Start
 from .statements import Statements
 
 MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
@@ -43,14 +43,16 @@ class Database(Statements):
               where paused.name = {queue} and paused.paused_at is not null)"""
 
     # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do. A job's run is
-    # looked up for each report: of a `not exists` PostgreSQL may make a join that scans all jobs.
+    # looked up for each report, and a job's lease: of a `not exists` PostgreSQL may make a join that scans all jobs. In
+    # an order, though there is only to say whether there are any: with an empty table's statistics it would scan it.
     RENEW = """
         update tinystore_django_lease set renewed_at = {now}, expires_at = {now} + %(span)s where id = %(lease)s
         returning {now},
           (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
-          exists (select 1 from tinystore_django_job job where state = 1
-            and not exists (select 1 from tinystore_django_lease held where held.id = job.lease)),
-          exists (select 1 from tinystore_django_job where kept_until <= {now})
+          (select id from tinystore_django_job job where state = 1
+            and (select held.id from tinystore_django_lease held where held.id = job.lease) is null
+            order by queue, "group" limit 1) is not null,
+          (select id from tinystore_django_job where kept_until <= {now} order by kept_until limit 1) is not null
             or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
             or exists (select 1 from tinystore_django_minute where minute <= {now} - %(day)s)
@@ -127,10 +129,12 @@ class Database(Statements):
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
+        starts: Mapping[str, Start] | None = None,
     ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
         each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
-        that is open, `lets_go` says what it says of `Limits.lock`."""
+        that is open, `lets_go` says what it says of `Limits.lock`. Where dead entries cost something, it leaves
+        alone what is before `starts[queue]`."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

@@ -32,10 +32,11 @@ class PostgreSQLLimits(Limits):
 
     # The jobs as they were seen: a user's `set` may have moved one since.
     SEEN = """
-        select job.id from json_to_recordset(%(jobs)s::json) seen(id bigint, at bigint, "group" text)
-        join tinystore_django_job job
-          on job.id = seen.id and job.at = seen.at and job."group" is not distinct from seen."group"
-        where job.queue = %(queue)s and job.state = 0 for update of job skip locked
+        select found.id from json_to_recordset(%(jobs)s::json) seen(id bigint, at bigint, "group" text)
+        cross join lateral (
+          select id from tinystore_django_job job
+          where job.id = seen.id and job.at = seen.at and job."group" is not distinct from seen."group"
+            and job.queue = %(queue)s and job.state = 0 for update skip locked) found
     """
 
     TAKE = f"""

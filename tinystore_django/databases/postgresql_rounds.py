@@ -16,7 +16,7 @@ from ..timing import clock
 from .base import Database, held, parameters
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
-from .rows import Claimed, Fence, Settled
+from .rows import FIRST, Claimed, Fence, Settled, Start
 from .statements import Rows
 
 logger = logging.getLogger("tinystore_django")
@@ -32,52 +32,64 @@ class PostgreSQLRounds(Database):
     _keeps = True  # until a session has forgotten a statement
 
     # Neither this nor SETTLE says state = 1: the planner would walk the running index, which is full of dead
-    # entries under load. SKIP LOCKED: one user's open `set` must not hold up a whole round.
+    # entries under load. SKIP LOCKED: one user's open `set` must not hold up a whole round. A lateral, since a join is
+    # planned as a walk of all jobs where the statistics say that there are none.
     REMOVED = """
         ended as materialized (
-          select job.id from tinystore_django_job job
-          join unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
-            on job.id = done.id and job.run = done.run and job.lease = done.lease
-          where job.next_at is null or job.cancelled for update of job skip locked),
+          select found.id from unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
+          cross join lateral (
+            select id from tinystore_django_job job
+            where job.id = done.id and job.run = done.run and job.lease = done.lease
+              and (job.next_at is null or job.cancelled) for update skip locked) found),
         removed as (
           delete from tinystore_django_job where id = any(array(select id from ended)) returning id, run, lease)
     """
 
+    # How many pages of the index of ready jobs this session has read. It is put back between statements only, so that
+    # a difference within one is what the statement has read so far: however slow the machine, dead entries show in it.
+    PAGES = "pg_stat_get_xact_blocks_fetched('tinystore_job_ready'::regclass)"
+
     # A worker's whole round in one statement, and so in one trip and one commit. The ORM has no UPDATE of a
     # limited, locked, ordered selection with RETURNING. array(...) is evaluated once, so that the rows are found
-    # by their primary key and never more of them than the limit.
+    # by their primary key and never more of them than the limit. What was removed is said in the first row alone: in
+    # each, a round of a hundred would read ten thousand fences.
     CLAIM = f"""
         with {REMOVED},
         claimed as (
           update tinystore_django_job job
           set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
           where id = any(array(
-            select head.id from unnest(%(queues)s::text[], %(free)s::int[]) wanted(queue, free)
+            select head.id
+            from unnest(%(queues)s::text[], %(ats)s::bigint[], %(after)s::bigint[], %(free)s::int[])
+              wanted(queue, at, id, free)
             cross join lateral (
-              select id from tinystore_django_job where queue = wanted.queue and state = 0 and at <= {{now}}
-              order by at, id limit wanted.free for update skip locked) head
+              select id from tinystore_django_job job where job.queue = wanted.queue and state = 0
+                and job.at <= {{now}} and (job.at, job.id) >= (wanted.at, wanted.id)
+              order by job.at, job.id limit wanted.free for update skip locked) head
             where {Database.PLAYING.format(queue="wanted.queue")}))
           returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
-        select {{now}}, (
+        select {{now}}, {PAGES} - always.pages, (
             select min(head.at) from unnest(%(queues)s::text[]) known(queue)
             cross join lateral (
               select at from tinystore_django_job where queue = known.queue and state = 0 and at > {{now}}
               order by at limit 1) head
             where {Database.PLAYING.format(queue="known.queue")}),
-          array(select array[id, run, lease] from removed), claimed.*
-        from (select 1) always left join claimed on true
+          case row_number() over () when 1 then array(select array[id, run, lease] from removed) end, claimed.*
+        from (select {PAGES} as pages) always left join claimed on true
     """
 
     # The same with a bound on what runs; without the row that was to be locked, nothing can be counted.
-    CLAIM_WITH_TOTALS = CLAIM.replace(
-        "%(free)s::int[]) wanted(queue, free)", "%(free)s::int[], %(totals)s::int[]) wanted(queue, free, total)"
-    ).replace(
-        "limit wanted.free",
-        """limit case
+    CLAIM_WITH_TOTALS = (
+        CLAIM.replace("%(free)s::int[])", "%(free)s::int[], %(totals)s::int[])")
+        .replace("id, free)", "id, free, total)")
+        .replace(
+            "limit wanted.free",
+            """limit case
           when wanted.total is null then wanted.free
           when not exists (select 1 from tinystore_django_queue where name = wanted.queue) then 0
           else greatest(0, least(wanted.free, wanted.total - (
             select count(*) from tinystore_django_job job where job.queue = wanted.queue and job.state = 1))) end""",
+        )
     )
 
     ISOLATION = "set transaction isolation level read committed"
@@ -86,15 +98,16 @@ class PostgreSQLRounds(Database):
 
     SETTLE = """
         with settled as materialized (
-          select job.id as job_id, done.* from tinystore_django_job job
-          join jsonb_to_recordset(%(rows)s::jsonb) done(id bigint, run int, lease bigint, seen_next bigint,
-            seen_repeat text, state smallint, attempt int, at bigint, due bigint, "group" text, error text,
-            traceback text, keep_error bool, released bool, ended_at bigint, until bigint, kept_until bigint,
-            last_started_at bigint, last_ended_at bigint)
-            on job.id = done.id and job.run = done.run and job.lease = done.lease
-          where job.next_at is not distinct from done.seen_next and not job.cancelled
-            and job.repeat is not distinct from done.seen_repeat
-          for update of job skip locked)
+          select done.* from jsonb_to_recordset(%(rows)s::jsonb) done(id bigint, run int, lease bigint,
+            seen_next bigint, seen_repeat text, state smallint, attempt int, at bigint, due bigint, "group" text,
+            error text, traceback text, keep_error bool, released bool, ended_at bigint, until bigint,
+            kept_until bigint, last_started_at bigint, last_ended_at bigint)
+          cross join lateral (
+            select from tinystore_django_job job
+            where job.id = done.id and job.run = done.run and job.lease = done.lease and not job.cancelled
+              and job.next_at is not distinct from done.seen_next
+              and job.repeat is not distinct from done.seen_repeat
+            for update skip locked) found)
         update tinystore_django_job job set state = settled.state, attempt = settled.attempt,
           at = coalesce(settled.at, job.at), due = settled.due, "group" = settled."group",
           error = case when settled.keep_error then job.error else settled.error end,
@@ -104,7 +117,8 @@ class PostgreSQLRounds(Database):
           last_started_at = coalesce(settled.last_started_at, job.last_started_at),
           last_ended_at = coalesce(settled.last_ended_at, job.last_ended_at),
           lease = null, started_at = null, next_at = null, next_group = null
-        from settled where job.id = settled.job_id returning settled.id, settled.run, settled.lease
+        from settled where job.id = any(array(select id from settled)) and job.id = settled.id
+        returning settled.id, settled.run, settled.lease
     """
 
     def run_all(self, statements: Sequence[str], parameters: dict[str, Any]) -> list[Rows]:
@@ -147,9 +161,12 @@ class PostgreSQLRounds(Database):
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
+        starts: Mapping[str, Start] | None = None,
     ) -> Claimed:
         bounds = [(totals or {}).get(queue) for queue in wanted]
         asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
+        begins = [(starts or {}).get(queue, FIRST) for queue in wanted]
+        asked |= {"ats": [start.at for start in begins], "after": [start.id for start in begins]}
         asked |= _fences(ended)
         if totals:
             return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, lets_go)
@@ -180,9 +197,9 @@ def _answers(cursor: Any) -> list[Rows]:
 
 
 def _claimed(lease: int, rows: Rows) -> Claimed:
-    now, next_due, removed, *_ = rows[0]
-    taken = [row[3:] for row in rows if row[3] is not None]
-    return Claimed(now, held(lease, taken), next_due, _as_fences(removed))
+    now, pages, next_due, removed, *_ = rows[0]
+    taken = [row[4:] for row in rows if row[4] is not None]
+    return Claimed(now, held(lease, taken), next_due, _as_fences(removed), pages)
 
 
 def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:

@@ -56,6 +56,17 @@ class Held(NamedTuple):
         return (self.id, self.run, self.lease)
 
 
+@dataclass(frozen=True, order=True, slots=True)
+class Start:
+    """A place in the line of a queue's jobs, at which a claim begins to look."""
+
+    at: int
+    id: int
+
+
+FIRST = Start(-(2**63), -(2**63))  # before any job
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """What a claim took, in the order to start it, and when the next job falls due (None: none is known)."""
@@ -64,6 +75,8 @@ class Claimed:
     held: list[Held] = field(default_factory=list)
     next_due: int | None = None
     removed: set[Fence] = field(default_factory=set)
+    pages: int = 0  # of the line's index that it read, where the database says so
+    floored: bool = False  # jobs before its start may have been left
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..timing import clock
 from .base import Database, held, parameters
-from .rows import Claimed, Fence, Settled
+from .rows import Claimed, Fence, Settled, Start
 from .sqlite_limits import SQLiteLimits
 from .statements import PARAMETER, Rows
 
@@ -76,6 +76,7 @@ class SQLiteRounds(Database):
         ended: Sequence[Fence] = (),
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
+        starts: Mapping[str, Start] | None = None,
     ) -> Claimed:
         if not ended:
             return self._claim(lease, wanted, totals or {})

@@ -8,8 +8,10 @@ from dataclasses import replace
 from django.db import OperationalError
 
 from ..databases import database
-from ..databases.rows import Claimed
+from ..databases.base import Database
+from ..databases.rows import Claimed, Fence
 from . import limiting
+from .floors import Floors
 from .limiting import Asked, Limited
 from .settling import Finished, Settling, settle
 
@@ -33,16 +35,23 @@ def _turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) ->
     if shared:
         settling, claims = _shared_turn(alias, lease, finished, asked, plain, shared)
     else:
-        settling, claims = _plain_turn(alias, lease, finished, plain, asked.totals(plain))
+        settling, claims = _plain_turn(alias, lease, finished, asked, plain)
     claims.append(Claimed(look.now, next_due=look.next_due))
     return settling, _together(claims) if asked.wanted else None
 
 
-def claim(alias: str, lease: int, wanted: Mapping[str, int], limits: Limited | None = None) -> Claimed:
-    """Marks up to `wanted[queue]` due jobs of each queue as running. What it took is in the order to start it."""
-    claimed = turn(alias, lease, (), Asked(wanted, limits or {}))[1]
+def claim(
+    alias: str, lease: int, wanted: Mapping[str, int], limits: Limited | None = None, floors: Floors | None = None
+) -> Claimed:
+    """Marks up to `wanted[queue]` due jobs of each queue as running. What it took is in the order to start it; where
+    it took none, none is due."""
+    asked = Asked(wanted, limits or {}, floors=floors or Floors())
+    claimed = turn(alias, lease, (), asked)[1]
     assert claimed is not None
-    return claimed
+    if claimed.held or not claimed.floored:
+        return claimed
+    asked.floors.forget()
+    return claim(alias, lease, wanted, limits, floors)
 
 
 def _shared_turn(
@@ -53,36 +62,51 @@ def _shared_turn(
     lets_go = not store.in_transaction()
     with store.worker_transaction():
         settling = settle(alias, finished)
-        claims = [store.claim(lease, plain, totals=asked.totals(plain), lets_go=lets_go)] if plain else []
+        claims = [_claim(store, lease, asked, plain, lets_go=lets_go)] if plain else []
         # Last, for what all workers wait for is held until the commit.
         claims.append(limiting.claim(store, lease, asked, queues, lets_go))
     return settling, claims
 
 
 def _plain_turn(
-    alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int], totals: Mapping[str, int]
+    alias: str, lease: int, finished: Sequence[Finished], asked: Asked, wanted: Mapping[str, int]
 ) -> tuple[Settling, list[Claimed]]:
     if not (finished or wanted):
         return Settling({}, ()), []
     if wanted and all(one.goes_alone for one in finished):
-        return _one_trip(alias, lease, finished, wanted, totals)
+        return _one_trip(alias, lease, finished, asked, wanted)
     store = database(alias)
     lets_go = not store.in_transaction()
     with store.worker_transaction():
         settling = settle(alias, finished)
-        return settling, [store.claim(lease, wanted, totals=totals, lets_go=lets_go)] if wanted else []
+        return settling, [_claim(store, lease, asked, wanted, lets_go=lets_go)] if wanted else []
 
 
 def _one_trip(
-    alias: str, lease: int, finished: Sequence[Finished], wanted: Mapping[str, int], totals: Mapping[str, int]
+    alias: str, lease: int, finished: Sequence[Finished], asked: Asked, wanted: Mapping[str, int]
 ) -> tuple[Settling, list[Claimed]]:
     """Most runs are done and leave nothing: their rows go in the statement that claims."""
-    claimed = database(alias).claim(lease, wanted, [one.held.fence for one in finished], totals)
+    claimed = _claim(database(alias), lease, asked, wanted, [one.held.fence for one in finished])
     settling = settle(alias, [one for one in finished if one.held.fence not in claimed.removed])
     return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), [claimed]
+
+
+def _claim(
+    store: Database,
+    lease: int,
+    asked: Asked,
+    wanted: Mapping[str, int],
+    ended: Sequence[Fence] = (),
+    lets_go: bool = False,
+) -> Claimed:
+    totals, starts = asked.totals(wanted), asked.floors.starts()
+    claimed = store.claim(lease, wanted, ended, totals, lets_go, starts)
+    return asked.floors.note(wanted, starts, totals, claimed)
 
 
 def _together(claims: Sequence[Claimed]) -> Claimed:
     due = [one.next_due for one in claims if one.next_due is not None]
     held = [one for some in claims for one in some.held]
-    return Claimed(max(one.now for one in claims), held, min(due, default=None))
+    pages, floored = sum(one.pages for one in claims), any(one.floored for one in claims)
+    now = max(one.now for one in claims)
+    return Claimed(now, held, min(due, default=None), pages=pages, floored=floored)

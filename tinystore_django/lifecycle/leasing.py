@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 
 from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
@@ -62,10 +62,11 @@ def unknown(alias: str, lease: int, known: Container[Fence]) -> list[Held]:
     return [held for row in rows if (held := _held(row)).fence not in known]
 
 
-def cancelled(alias: str, lease: int) -> set[Fence]:
-    """The runs under a lease whose jobs were cancelled."""
-    rows = Job.objects.using(alias).filter(state=State.RUNNING, lease=lease, cancelled=True)
-    return {(job, run, lease) for job, run in rows.values_list("pk", "run")}
+def cancelled(alias: str, runs: Collection[Fence]) -> set[Fence]:
+    """Those of some runs whose jobs were cancelled."""
+    # By their primary keys, and no word of the state: its index may be full of the entries of jobs that have run.
+    rows = Job.objects.using(alias).filter(pk__in=[job for job, _, _ in runs], cancelled=True)
+    return set(rows.values_list("pk", "run", "lease")).intersection(runs)
 
 
 def _lost(alias: str) -> list[Held]:

@@ -13,6 +13,7 @@ from ..databases.base import Database, held
 from ..databases.rows import Claimed, GroupStarts, Head, Held, Locked, Waiting
 from ..options import QueueOptions
 from ..timing.rates import Starts
+from .floors import Floors
 from .picking import Picked, Room, pick, room_beside, without
 
 # Due jobs looked at: at first, and at the longest where most of them have to be set aside.
@@ -30,10 +31,12 @@ class Asked:
     wanted: Mapping[str, int]  # free handlers, by queue
     limits: Limited = field(default_factory=dict)  # the options of the queues that have a limit
     ended: Sequence[Held] = ()  # the runs that gave their places back since the last round
+    floors: Floors = field(default_factory=Floors)
 
     def unlimited(self) -> Asked:
         """The same of the queues without a limit alone."""
-        return Asked({queue: free for queue, free in self.wanted.items() if queue not in self.limits})
+        wanted = {queue: free for queue, free in self.wanted.items() if queue not in self.limits}
+        return Asked(wanted, floors=self.floors)
 
     def plain(self, look: Look) -> dict[str, int]:
         """What it asks for of the queues that at most a total bounds, but for those that have nothing."""

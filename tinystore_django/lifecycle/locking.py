@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from django.db.models import QuerySet
+
 from ..databases import database
 from ..models import Job
 from ..timing import clock
@@ -27,7 +29,14 @@ def lock(alias: str, queue: str, key: str) -> Job | None:
     To be called inside `database(alias).transaction()`.
     """
     rows = Job.objects.using(alias).select_for_update().filter(queue=queue, key=key, released=False)
-    return rows.first()
+    return only(rows)
+
+
+def only(rows: QuerySet[Job]) -> Job | None:
+    """The one row that an id can name; None if there is none."""
+    # Not `first`: it asks for an order, and where the statistics say that the table is empty, PostgreSQL walks all
+    # of it in that order.
+    return next(iter(rows), None)
 
 
 def lock_row(alias: str, job: int) -> Job | None:

@@ -12,7 +12,7 @@ from ..models import Job as Row
 from ..timing import clock
 from ..values import Codec, read_json
 from .lines import ahead
-from .locking import State, expired, known
+from .locking import State, expired, known, only
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ def get(alias: str, queue: str, key: str, codec: Codec[T], most: int | None = No
 def find(alias: str, queue: str, key: str, codec: Codec[T], most: int | None = None) -> tuple[int, Job[T]] | None:
     """The job an id names, and its row's primary key; or None."""
     rows = Row.objects.using(alias).filter(queue=queue, key=key, released=False)
-    row = rows.annotate(now=database(alias).now_expression()).first()
+    row: Any = only(rows.annotate(now=database(alias).now_expression()))
     if row is None or expired(row, row.now):
         return None
     places = ahead(alias, queue, [row], most) if state_of(row, row.now) == "waiting" else {}

@@ -18,6 +18,7 @@ from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
 from ..lifecycle import asides, leasing, stepping
 from ..lifecycle.aftermath import Ending
+from ..lifecycle.floors import Floors
 from ..lifecycle.settling import Finished, settle
 from ..lifecycle.tallying import add_up
 from ..options import QueueOptions
@@ -49,6 +50,7 @@ class Hold:
         self.on_progress: Callable[[], object] = lambda: None
         self.reported = False  # whether any of its runs showed progress
         self.moves = Moves(self.alias)
+        self.floors = Floors()
 
     def moved(self, queues: Iterable[str]) -> None:
         """Has whoever watches jobs of these queues told soon."""
@@ -97,11 +99,16 @@ class Hold:
 
     def tend(self) -> bool:
         """Brings back jobs that were left aside; whether there were any."""
-        return asides.tend(self.alias, self.options)
+        brought_back = asides.tend(self.alias, self.options)
+        if brought_back:
+            self.floors.forget()
+        return brought_back
 
     def sweep(self) -> dict[Held, str]:
         """Takes back the jobs of lost workers; each with its outcome, "lost" or "failed"."""
         lost = leasing.sweep(self.alias, self.options_of)
+        if lost:
+            self.floors.forget()
         for held in lost:
             logger.warning("%s: the worker was lost", Control(self.alias, held))
             self.moves.note(held.queue)
@@ -109,9 +116,9 @@ class Hold:
 
     def stop_cancelled(self) -> None:
         """Tells the handlers of cancelled jobs."""
-        for fence in leasing.cancelled(self.alias, self.take()):
-            if fence in self.runs:
-                self.runs[fence].stop("cancelled")
+        runs = dict(self.runs)
+        for fence in leasing.cancelled(self.alias, runs):
+            runs[fence].stop("cancelled")
 
     def has_progress(self) -> bool:
         """Whether a run has reported progress that is not written yet."""
@@ -159,6 +166,7 @@ class Hold:
         with database(self.alias).transaction():
             outcomes = settle(self.alias, back).outcomes
         asides.ended(self.alias, jobs)
+        self.floors.forget()
         for held in jobs:
             if held.fence in outcomes:
                 logger.info("%s %s", Control(self.alias, held), outcomes[held.fence])

@@ -106,7 +106,7 @@ def _in_event_loop() -> bool:
 
 def _run_one(hold: Hold, declaration: Declaration) -> int:
     """Runs the queue's first due job. One at a time: what is not running is waiting, and may be changed."""
-    claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits)
+    claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits, hold.floors)
     settled = sum(_run(hold, declaration, held) for held in claimed.held)
     asides.ended(hold.alias, claimed.held)
     return settled

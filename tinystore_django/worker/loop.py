@@ -121,13 +121,14 @@ class Loop(threading.Thread):
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
         ended = [one.task.held for one in self._unsettled]
         hold = self._hold
-        settling, claimed = turn(hold.alias, hold.take(), finished, Asked(self._wanted(), hold.limits, ended))
+        asked = Asked(self._wanted(), hold.limits, ended, hold.floors)
+        settling, claimed = turn(hold.alias, hold.take(), finished, asked)
         self._note_settled(settling)
         started = claimed.held if claimed else []
         for held in started:
             self._start(held)
         if claimed is not None:
-            self._idle = not started
+            self._idle = not (started or claimed.floored)
         if finished or started:
             hold.moved({one.queue for one in (*ended, *started)})
             self._rest()

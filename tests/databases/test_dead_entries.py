@@ -1,0 +1,143 @@
+"""Claims while a transaction that stays open keeps the entries of tens of thousands of jobs that have run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from tests.byhand import Hand, after
+from tinystore_django import Queue, Store, Worker
+from tinystore_django.databases.rows import Claimed
+from tinystore_django.lifecycle.claiming import claim, turn
+from tinystore_django.lifecycle.floors import FEW, Floors
+from tinystore_django.lifecycle.limiting import Asked
+from tinystore_django.testing import Clock
+
+pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
+
+CHURNED = 15_000
+CHURN = [
+    "insert into tinystore_django_job (queue, value, at, due) select 'emails', '1', n, n from generate_series(1, %s) n",
+    "update tinystore_django_job set state = 1, run = run + 1 where at <= %s",
+    "delete from tinystore_django_job where at <= %s",
+]
+
+
+@contextmanager
+def held_open() -> Iterator[None]:
+    """A transaction elsewhere that has read something, and goes on."""
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("begin isolation level repeatable read")
+            cursor.execute("select count(*) from tinystore_django_lease")
+            yield
+    finally:
+        other.close()
+
+
+@pytest.fixture
+def emails(shop: Store) -> Queue[Any]:
+    return shop.queue("emails", str)
+
+
+@pytest.fixture
+def dead(transactional_db: None) -> Iterator[None]:
+    with held_open(), connection.cursor() as cursor:
+        for statement in CHURN:
+            cursor.execute(statement, [CHURNED])
+        yield
+
+
+def round_(hand: Hand, floors: Floors, most: int = 1) -> Claimed:
+    claimed = turn("default", hand.lease, (), Asked({"emails": most}, floors=floors))[1]
+    assert claimed is not None
+    return claimed
+
+
+def test_only_the_first_claim_goes_through_the_entries_of_jobs_that_ran(dead: None, emails: Queue[Any]) -> None:
+    emails.add_many(["a"] * 30)
+    hand, floors = Hand(), Floors(lambda: 0.0)
+
+    claims = [round_(hand, floors, 10) for _ in range(3)]
+
+    assert [len(one.held) for one in claims] == [10, 10, 10]
+    assert claims[0].pages > FEW
+    assert max(one.pages for one in claims[1:]) < 10
+    assert [one.floored for one in claims] == [False, True, True]
+
+
+def test_a_claim_without_dead_entries_reads_few_pages(emails: Queue[Any]) -> None:
+    emails.add_many(["a"] * 200)
+    hand, floors = Hand(), Floors()
+
+    assert [round_(hand, floors, 100).pages < FEW for _ in range(2)] == [True, True]
+    assert floors.starts() == {}
+
+
+def test_a_job_of_before_the_floor_is_taken_once_the_floor_has_ended(
+    dead: None, emails: Queue[Any], clock: Clock
+) -> None:
+    emails.add_many(["a", "b", "c"])
+    time = 0.0
+    hand, floors = Hand(), Floors(lambda: time)
+    round_(hand, floors)
+    emails.add("early", id="early", at=after(hours=-1))
+
+    floored = round_(hand, floors)
+    time = 1.0
+    full = round_(hand, floors)
+
+    assert [floored.held[0].key, full.held[0].key] == [None, "early"]
+    assert floored.next_due is not None
+    assert floored.now < floored.next_due <= floored.now + 1_000_000
+
+
+def test_a_job_that_is_added_now_is_taken_in_its_place(dead: None, emails: Queue[Any], clock: Clock) -> None:
+    emails.add_many(["a", "b", "c"])
+    hand, floors = Hand(), Floors(lambda: 0.0)
+    round_(hand, floors, 2)
+    emails.add("lately", id="lately", at=after(seconds=-0.9))
+
+    assert round_(hand, floors).held[0].key == "lately"
+
+
+def test_one_who_asks_whether_anything_is_due_is_told_of_jobs_before_the_floor(
+    dead: None, emails: Queue[Any], clock: Clock
+) -> None:
+    hand, floors = Hand(), Floors(lambda: 0.0)
+    assert claim("default", hand.lease, {"emails": 1}, floors=floors).held == []
+    emails.add("early", id="early", at=after(hours=-1))
+
+    taken = [claim("default", hand.lease, {"emails": 1}, floors=floors).held for _ in range(2)]
+
+    assert [[held.key for held in some] for some in taken] == [["early"], []]
+
+
+@pytest.mark.parametrize("concurrency", [None, 2])
+def test_run_due_runs_what_its_handlers_add_before_the_floor(
+    concurrency: int | None, dead: None, emails: Queue[Any]
+) -> None:
+    emails.add_many(["first"] * 20)
+    ran = []
+
+    def handler(value: str) -> None:
+        ran.append(value)
+        if value == "first":
+            emails.add("early", at=after(days=-300 - len(ran)))
+
+    assert emails.run_due(handler, concurrency=concurrency) == 40
+    assert sorted(ran) == ["early"] * 20 + ["first"] * 20
+
+
+def test_a_worker_runs_a_job_of_before_the_floor_within_about_a_second(dead: None, emails: Queue[Any]) -> None:
+    emails.add_many(["first"] * 100)
+    emails.handler(lambda value: emails.add("early", at=after(days=-300)) if value == "first" else None)
+    worker = Worker([emails._declaration], concurrency=5, poll=60_000_000, until_idle=True).start()
+
+    assert worker.wait(20)
+    assert worker.settled == 200
