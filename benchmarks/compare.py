@@ -1,0 +1,197 @@
+"""The same work for this queue and for others, all on one durable PostgreSQL: one table, with ratios.
+
+    python -m benchmarks.compare [--only drain,add] [--queues pgqueuer,oban] [--jobs 10000] [--seconds 4] [--rounds 3]
+
+Each cell is a rate, or a time in ms, and in brackets how many times as good ours is in the same run. Medians of the
+rounds, in each of which the queues take turns. The first time it makes an environment below build/, with the versions
+of others/requirements.txt; nothing is installed anywhere else. Oban asks for Python 3.12: the newest on this machine
+is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import statistics
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tests.postgres import Postgres
+from tooling import interpreters
+
+ROOT = Path(__file__).resolve().parents[1]
+REQUIREMENTS = ROOT / "benchmarks" / "others" / "requirements.txt"
+VENV = ROOT / "build" / "comparison"
+NEEDED = (3, 12)
+TASKS = {
+    "drain": "drain, sync no-op handlers, 10 at once",
+    "drain-async": "drain, async no-op handlers, 10 at once",
+    "sleeping": "drain, 10 ms handlers, 50 at once",
+    "later": "drain, sync no-op handlers, {rows:,} jobs due later",
+    "add": "add, a commit each",
+    "add-in-a-transaction": "add, all in one transaction",
+    "add-many": "add many in one call",
+    "latency": "add to start, idle worker",
+}
+Cell = dict[str, float]
+Results = dict[tuple[str, str], list[Cell]]
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue as it is compared: the module of its program, with options."""
+
+    name: str
+    module: str
+    options: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.name.replace(" ", "_").replace("-", "_").replace(",", "")
+
+
+OURS = Queue("tinystore_django", "tinystore")
+OTHERS = [
+    Queue("pgqueuer", "pgqueuer"),
+    Queue("oban", "oban"),
+    Queue("procrastinate", "procrastinate"),
+    Queue("django-tasks-db, kept", "tasks_db", ("--kept",)),
+    Queue("django-tasks-db", "tasks_db"),
+]
+
+
+def main() -> None:
+    asked = _arguments().parse_args()
+    tasks = _chosen(asked.only, list(TASKS))
+    names = _chosen(asked.queues, [queue.name for queue in OTHERS])
+    queues = [OURS, *(queue for queue in OTHERS if queue.name in names)]
+    python = asked.python or _environment()
+    results: Results = defaultdict(list)
+    with Postgres(durable=True) as server:
+        versions = {queue.name: _install(python, server, queue) for queue in queues}
+        for number in range(asked.rounds):
+            for task in tasks:
+                # Each goes first in its turn: a server that others have used is not quite a fresh one.
+                for queue in queues[number % len(queues) :] + queues[: number % len(queues)]:
+                    results[task, queue.name].append(_run(python, server, queue, task, asked))
+        print(_about(server, python), end="\n\n")
+    _show(tasks, queues, versions, results, asked.rows)
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help=f"some of {', '.join(TASKS)}")
+    parser.add_argument("--queues", default="", help="some of the others")
+    parser.add_argument("--jobs", type=int, default=20_000, help="the most jobs of one measurement")
+    parser.add_argument("--seconds", type=float, default=4.0, help="the most seconds of one measurement")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="the jobs due later")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--python", default="", help="an environment that has all of them, instead of one's own")
+    return parser
+
+
+def _chosen(given: str, known: list[str]) -> list[str]:
+    names = [name for name in given.split(",") if name] or known
+    if unknown := sorted(set(names) - set(known)):
+        raise SystemExit(f"{', '.join(unknown)}: not one of {', '.join(known)}")
+    return names
+
+
+def _environment() -> str:
+    """The Python of the environment that has them all; makes it, unless these versions are there."""
+    python, stamp = VENV / "bin" / "python", VENV / "requirements.sha256"
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != digest:
+        found = interpreters.find()
+        if not found or max(found) < NEEDED:
+            raise SystemExit("oban needs Python 3.12 or later, and this machine has none")
+        print(f"installing the other queues into {VENV.relative_to(ROOT)}", flush=True)
+        subprocess.run([found[max(found)], "-m", "venv", "--clear", VENV], check=True)
+        quietly = ["--quiet", "--disable-pip-version-check", "--no-input"]
+        subprocess.run([python, "-m", "pip", "install", *quietly, "-r", REQUIREMENTS], check=True)
+        stamp.write_text(digest)
+    return str(python)
+
+
+def _install(python: str, server: Postgres, queue: Queue) -> str:
+    """Makes a database with the queue's tables, of which each measurement gets a copy; the queue's version."""
+    _sql(server, f"create database {queue.key}")
+    return str(_program(python, server, queue, queue.key, ["install"])["version"])
+
+
+def _run(python: str, server: Postgres, queue: Queue, task: str, asked: Any) -> Cell:
+    _sql(server, f"create database run template {queue.key}")
+    options = {"jobs": asked.jobs, "seconds": asked.seconds, "rows": asked.rows}
+    try:
+        return _program(python, server, queue, "run", [task, *(f"--{name}={value}" for name, value in options.items())])
+    finally:
+        _sql(server, "drop database run with (force)")
+
+
+def _program(python: str, server: Postgres, queue: Queue, database: str, arguments: list[str]) -> dict[str, Any]:
+    url = server.url.rpartition("/")[0] + f"/{database}"
+    command = [python, "-m", f"benchmarks.others.{queue.module}", *arguments, "--url", url, *queue.options]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}")
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def _sql(server: Postgres, statement: str) -> None:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def _about(server: Postgres, python: str) -> str:
+    with psycopg.connect(server.url) as connection:
+        postgres = connection.info.parameter_status("server_version")
+    words = "import os, platform, django; print(os.cpu_count(), platform.python_version(), django.__version__)"
+    cores, version, django = subprocess.check_output([python, "-c", words], text=True).split()
+    return f"{date.today()}: {cores} processors, PostgreSQL {postgres}, Python {version}, Django {django}"
+
+
+def _show(tasks: list[str], queues: list[Queue], versions: dict[str, str], results: Results, rows: int) -> None:
+    names = [f"{queue.name} {versions[queue.name]}".replace(", kept", "").strip() for queue in queues]
+    names = [
+        name + ", kept connections" * ("--kept" in queue.options) for name, queue in zip(names, queues, strict=True)
+    ]
+    print(f"| | {' | '.join(names)} |")
+    print("|---" * (len(names) + 1) + "|")
+    for task in tasks:
+        for measure in ("p50", "p99") if task == "latency" else ("rate",):
+            cells = [_median(results[task, queue.name], measure) for queue in queues]
+            unit = f", {measure}, ms" if task == "latency" else ", a second"
+            print(f"| {TASKS[task].format(rows=rows)}{unit} | {' | '.join(_cells(cells, measure))} |", flush=True)
+
+
+def _median(cells: list[Cell], measure: str) -> float | None:
+    """None where the queue cannot do it."""
+    found = [cell[measure] for cell in cells if measure in cell]
+    return statistics.median(found) if found else None
+
+
+def _cells(values: list[float | None], measure: str) -> list[str]:
+    """The first is ours; in brackets, how many times as good as the other's it is."""
+    ours = values[0]
+    assert ours is not None
+    shown = [_number(ours)]
+    for value in values[1:]:
+        ratio = None if value is None else value / ours if measure != "rate" else ours / value
+        shown.append("–" if value is None else f"{_number(value)} ({ratio:.1f} ×)")
+    return shown
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+if __name__ == "__main__":
+    main()
