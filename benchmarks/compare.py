@@ -40,47 +40,52 @@ TASKS = {
     "add-many": "add many in one call",
     "latency": "add to start, idle worker",
 }
+WORK = ("drain", "drain-async", "sleeping", "later")
 Cell = dict[str, float]
-Results = dict[tuple[str, str], list[Cell]]
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue as it is compared: the module of its program, with options."""
+    """A queue as it is compared: the module of its program, and a variant of it."""
 
     name: str
     module: str
-    options: tuple[str, ...] = ()
+    variant: str = ""
+    remark: str = ""
+    only_works: bool = False  # its adds are those of the other variant
 
     @property
-    def key(self) -> str:
-        return self.name.replace(" ", "_").replace("-", "_").replace(",", "")
+    def database(self) -> str:
+        return f"{self.module}_{self.variant}"
 
 
+Results = dict[tuple[str, Queue], list[Cell]]
 OURS = Queue("tinystore_django", "tinystore")
 OTHERS = [
     Queue("pgqueuer", "pgqueuer"),
+    Queue("pgqueuer", "pgqueuer", "twice", ", twice as many at once", only_works=True),
     Queue("oban", "oban"),
     Queue("procrastinate", "procrastinate"),
-    Queue("django-tasks-db, kept", "tasks_db", ("--kept",)),
-    Queue("django-tasks-db", "tasks_db"),
+    Queue("django-tasks-db", "tasks_db", "kept", ", kept connections"),
+    Queue("django-tasks-db", "tasks_db", "", ", new connections", only_works=True),
 ]
 
 
 def main() -> None:
     asked = _arguments().parse_args()
     tasks = _chosen(asked.only, list(TASKS))
-    names = _chosen(asked.queues, [queue.name for queue in OTHERS])
+    names = _chosen(asked.queues, [OURS.name, *dict.fromkeys(queue.name for queue in OTHERS)])
     queues = [OURS, *(queue for queue in OTHERS if queue.name in names)]
     python = asked.python or _environment()
     results: Results = defaultdict(list)
     with Postgres(durable=True) as server:
-        versions = {queue.name: _install(python, server, queue) for queue in queues}
+        versions = {queue: _install(python, server, queue) for queue in queues}
         for number in range(asked.rounds):
             for task in tasks:
                 # Each goes first in its turn: a server that others have used is not quite a fresh one.
                 for queue in queues[number % len(queues) :] + queues[: number % len(queues)]:
-                    results[task, queue.name].append(_run(python, server, queue, task, asked))
+                    if task in WORK or not queue.only_works:
+                        results[task, queue].append(_run(python, server, queue, task, asked))
         print(_about(server, python), end="\n\n")
     _show(tasks, queues, versions, results, asked.rows)
 
@@ -122,12 +127,12 @@ def _environment() -> str:
 
 def _install(python: str, server: Postgres, queue: Queue) -> str:
     """Makes a database with the queue's tables, of which each measurement gets a copy; the queue's version."""
-    _sql(server, f"create database {queue.key}")
-    return str(_program(python, server, queue, queue.key, ["install"])["version"])
+    _sql(server, f"create database {queue.database}")
+    return str(_program(python, server, queue, queue.database, ["install"])["version"])
 
 
 def _run(python: str, server: Postgres, queue: Queue, task: str, asked: Any) -> Cell:
-    _sql(server, f"create database run template {queue.key}")
+    _sql(server, f"create database run template {queue.database}")
     options = {"jobs": asked.jobs, "seconds": asked.seconds, "rows": asked.rows}
     try:
         return _program(python, server, queue, "run", [task, *(f"--{name}={value}" for name, value in options.items())])
@@ -137,7 +142,7 @@ def _run(python: str, server: Postgres, queue: Queue, task: str, asked: Any) -> 
 
 def _program(python: str, server: Postgres, queue: Queue, database: str, arguments: list[str]) -> dict[str, Any]:
     url = server.url.rpartition("/")[0] + f"/{database}"
-    command = [python, "-m", f"benchmarks.others.{queue.module}", *arguments, "--url", url, *queue.options]
+    command = [python, "-m", f"benchmarks.others.{queue.module}", *arguments, "--url", url, "--variant", queue.variant]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}")
@@ -158,16 +163,13 @@ def _about(server: Postgres, python: str) -> str:
     return f"{date.today()}: {cores} processors, PostgreSQL {postgres}, Python {version}, Django {django}"
 
 
-def _show(tasks: list[str], queues: list[Queue], versions: dict[str, str], results: Results, rows: int) -> None:
-    names = [f"{queue.name} {versions[queue.name]}".replace(", kept", "").strip() for queue in queues]
-    names = [
-        name + ", kept connections" * ("--kept" in queue.options) for name, queue in zip(names, queues, strict=True)
-    ]
+def _show(tasks: list[str], queues: list[Queue], versions: dict[Queue, str], results: Results, rows: int) -> None:
+    names = [f"{queue.name} {versions[queue]}{queue.remark}" for queue in queues]
     print(f"| | {' | '.join(names)} |")
     print("|---" * (len(names) + 1) + "|")
     for task in tasks:
         for measure in ("p50", "p99") if task == "latency" else ("rate",):
-            cells = [_median(results[task, queue.name], measure) for queue in queues]
+            cells = [_median(results[task, queue], measure) for queue in queues]
             unit = f", {measure}, ms" if task == "latency" else ", a second"
             print(f"| {TASKS[task].format(rows=rows)}{unit} | {' | '.join(_cells(cells, measure))} |", flush=True)
 

@@ -42,7 +42,7 @@ def _rate(chosen: Any, handler: Callable[[int], Any]) -> float:
     queue.add_many(range(chosen.jobs))
     began = time.monotonic()
     Worker([queue._declaration], concurrency=chosen.concurrency, until_idle=True).start().wait()
-    return chosen.jobs / (time.monotonic() - began)
+    return float(chosen.jobs) / (time.monotonic() - began)
 
 
 if __name__ == "__main__":

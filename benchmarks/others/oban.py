@@ -1,7 +1,7 @@
 """oban (oban-py), as its README, "Quickstart" and "Ready for Production" say.
 
 Set up as `oban start` does, which these recommend: uvloop, orjson, and a pool of 1 to 10 connections, its default. A
-handler is a function with `@job` ("Writing Jobs"). It calls a sync one in the event loop itself, so two never run at once.
+handler is a function with `@job` ("Writing Jobs"). It calls a sync one in the event loop itself: never two at once.
 Jobs are made by `new` and enqueued: `enqueue` of such a function wraps its arguments twice in 0.7.0.
 """
 

@@ -3,7 +3,8 @@
 asyncpg, the driver of the README; uvloop, as `pgq run` has; a single connection for the worker and `pgq autovac` after
 the installation ("Performance Tuning", its checklist); durable tables, its default. Sync code runs by
 `asyncio.to_thread`: it takes no sync handlers, and its error says so. `max_concurrent_tasks` has to be twice the batch
-("Performance Tuning", "Batch Size"): a concurrency of 10 is a batch of 10, and up to 20 at once.
+("Performance Tuning", "Batch Size"): a concurrency of 10 is a batch of 5. Variant "twice": a batch of 10, its default,
+and up to 20 at once.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ class Pgqueuer(program.Program):
     async def _work(self, handler: program.Handler, concurrency: int, rate: program.Rate) -> None:
         pgq = PgQueuer(AsyncpgDriver(await asyncpg.connect(self.url)))
         pgq.entrypoint("default")(_entrypoint(handler))
-        working = asyncio.create_task(pgq.run(batch_size=concurrency, max_concurrent_tasks=2 * concurrency))
+        most = 2 * concurrency if self.variant == "twice" else concurrency
+        working = asyncio.create_task(pgq.run(batch_size=most // 2, max_concurrent_tasks=most))
         await rate.await_end()
         working.cancel()
 

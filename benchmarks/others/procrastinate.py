@@ -20,8 +20,8 @@ class Procrastinate(program.Program):
     distribution = "procrastinate"
     table = "procrastinate_jobs"
 
-    def __init__(self, url: str, kept: bool) -> None:
-        super().__init__(url, kept)
+    def __init__(self, url: str, variant: str) -> None:
+        super().__init__(url, variant)
         projects.configure(url, ["procrastinate.contrib.django"])
         from procrastinate.contrib.django import app
 

@@ -91,9 +91,9 @@ class Program(ABC):
     has_bulk = True
     has_async = True
 
-    def __init__(self, url: str, kept: bool) -> None:
+    def __init__(self, url: str, variant: str) -> None:
         self.url = url
-        self.kept = kept  # whether Django's connections are, where that makes a difference
+        self.variant = variant  # of what its documentation leaves open, where that makes a difference
         self.is_async = False  # what the handler of the jobs that it adds will be
 
     @classmethod
@@ -128,9 +128,9 @@ def main(kind: type[Program]) -> None:
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--variant", default="")
     asked = parser.parse_args()
-    program = kind(asked.url, asked.kept)
+    program = kind(asked.url, asked.variant)
     program.is_async = kind.has_async and asked.task in ("drain-async", "sleeping", "latency", "trickle")
     answer = TASKS[asked.task](program, asked)
     print(json.dumps({**answer, "version": kind.version()}), flush=True)
@@ -254,7 +254,7 @@ def _latency(program: Program, asked: Any) -> dict[str, float]:
     itself = sys.modules["__main__"].__spec__
     assert itself is not None
     command = [sys.executable, "-m", itself.name, "trickle", "--url", program.url, "--jobs", str(jobs)]
-    adding = subprocess.Popen([*command, *["--kept"] * program.kept], stdout=subprocess.DEVNULL)
+    adding = subprocess.Popen([*command, "--variant", program.variant], stdout=subprocess.DEVNULL)
     program.work(astart if program.is_async else start, 10, rate)
     adding.wait()
     cuts = statistics.quantiles(lags[int(len(lags) * WARM_UP) :], n=100, method="inclusive")

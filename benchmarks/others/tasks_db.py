@@ -1,6 +1,8 @@
 """django-tasks-db, the database backend of django-tasks, as its README says: `TASKS` in the settings, and `db_worker`.
 
 Its worker runs one task at a time. It has no call for many: its model's `bulk_create` fills the table here, untimed.
+Variant "kept": with a CONN_MAX_AGE. Its worker closes connections between two tasks as Django does between requests, so
+that without one it connects for each task.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ class TasksDB(program.Program):
     has_bulk = False
     has_async = False
 
-    def __init__(self, url: str, kept: bool) -> None:
-        super().__init__(url, kept)
+    def __init__(self, url: str, variant: str) -> None:
+        super().__init__(url, variant)
         backend = {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": [QUEUE]}
-        projects.configure(url, ["django_tasks_db"], kept=kept, TASKS={"default": backend})
+        projects.configure(url, ["django_tasks_db"], kept=variant == "kept", TASKS={"default": backend})
         from benchmarks.others import tasks
 
         self.tasks = tasks

@@ -13,8 +13,8 @@ from benchmarks.others import program, projects
 class Tinystore(program.Program):
     table = "tinystore_django_job"
 
-    def __init__(self, url: str, kept: bool) -> None:
-        super().__init__(url, kept)
+    def __init__(self, url: str, variant: str) -> None:
+        super().__init__(url, variant)
         projects.configure(url, ["tinystore_django"])
         from tinystore_django import store
 
