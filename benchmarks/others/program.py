@@ -29,6 +29,7 @@ WARM_UP = 0.1
 # The mean of the random times between two adds to an idle worker, in seconds.
 INTERVAL = 0.1
 TAKES = 0.01
+PATIENCE = 60.0
 BULK = 20_000
 
 Handler = Callable[[Any], Any]
@@ -41,6 +42,7 @@ class Rate:
         self.jobs = jobs
         self.seconds = seconds
         self.times: list[float] = []
+        self._made_at = time.perf_counter()
         self._all = threading.Event()
 
     def tick(self, value: Any = None) -> None:
@@ -50,8 +52,10 @@ class Rate:
 
     @property
     def over(self) -> bool:
-        late = bool(self.times) and time.perf_counter() - self.times[0] > self.seconds
-        return late or self._all.is_set()
+        now = time.perf_counter()
+        if not self.times and now - self._made_at > PATIENCE:
+            raise TimeoutError(f"nothing was run in {PATIENCE:.0f} s")
+        return self._all.is_set() or (bool(self.times) and now - self.times[0] > self.seconds)
 
     def wait(self) -> None:
         while not self.over:
