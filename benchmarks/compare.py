@@ -2,10 +2,10 @@
 
     python -m benchmarks.compare [--only drain,add] [--queues pgqueuer,oban] [--jobs 10000] [--seconds 4] [--rounds 3]
 
-Each cell is a rate, or a time in ms, and in brackets how many times as good ours is in the same run. Medians of the
-rounds, in each of which the queues take turns. The first time it makes an environment below build/, with the versions
-of others/requirements.txt; nothing is installed anywhere else. Oban asks for Python 3.12: the newest on this machine
-is taken.
+Each cell is a rate, or a time in ms, and in brackets how many times as good ours is in the same round. Medians of the
+rounds, in each of which the queues take turns; with `--results FILE`, of those that this file has from before, too.
+The first time it makes an environment below build/, with the versions of others/requirements.txt; nothing is installed
+anywhere else. Oban asks for Python 3.12: the newest on this machine is taken.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import statistics
 import subprocess
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -23,6 +21,7 @@ from typing import Any
 
 import psycopg
 
+from benchmarks.others.table import Cell, Round, markdown
 from tests.postgres import Postgres
 from tooling import interpreters
 
@@ -41,7 +40,6 @@ TASKS = {
     "latency": "add to start, idle worker",
 }
 WORK = ("drain", "drain-async", "sleeping", "later")
-Cell = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ class Queue:
         return f"{self.module}_{self.variant}"
 
 
-Results = dict[tuple[str, Queue], list[Cell]]
 OURS = Queue("tinystore_django", "tinystore")
 OTHERS = [
     Queue("pgqueuer", "pgqueuer"),
@@ -77,17 +74,29 @@ def main() -> None:
     names = _chosen(asked.queues, [OURS.name, *dict.fromkeys(queue.name for queue in OTHERS)])
     queues = [OURS, *(queue for queue in OTHERS if queue.name in names)]
     python = asked.python or _environment()
-    results: Results = defaultdict(list)
+    kept = Path(asked.results) if asked.results else None
+    rounds: list[Round] = json.loads(kept.read_text()) if kept and kept.exists() else []
     with Postgres(durable=True) as server:
-        versions = {queue: _install(python, server, queue) for queue in queues}
-        for number in range(asked.rounds):
-            for task in tasks:
-                # Each goes first in its turn: a server that others have used is not quite a fresh one.
-                for queue in queues[number % len(queues) :] + queues[: number % len(queues)]:
-                    if task in WORK or not queue.only_works:
-                        results[task, queue].append(_run(python, server, queue, task, asked))
+        titles = {queue: f"{queue.name} {_install(python, server, queue)}{queue.remark}" for queue in queues}
+        for _ in range(asked.rounds):
+            rounds.append(_round(python, server, titles, tasks, asked, len(rounds)))
+            if kept:
+                kept.write_text(json.dumps(rounds))
         print(_about(server, python), end="\n\n")
-    _show(tasks, queues, versions, results, asked.rows)
+    print(markdown(rounds, {task: words.format(rows=asked.rows) for task, words in TASKS.items()}))
+
+
+def _round(python: str, server: Postgres, titles: dict[Queue, str], tasks: list[str], asked: Any, number: int) -> Round:
+    measured: Round = {}
+    for task in tasks:
+        queues = [queue for queue in titles if task in WORK or not queue.only_works]
+        first = number % len(queues)
+        cells = {}
+        # Each goes first in its turn: a server that others have used is not quite a fresh one.
+        for queue in queues[first:] + queues[:first]:
+            cells[titles[queue]] = _run(python, server, queue, task, asked)
+        measured[task] = {titles[queue]: cells[titles[queue]] for queue in queues}
+    return measured
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -98,6 +107,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=4.0, help="the most seconds of one measurement")
     parser.add_argument("--rows", type=int, default=1_000_000, help="the jobs due later")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--results", default="", help="a file of rounds: these are added, and the table shows them all")
     parser.add_argument("--python", default="", help="an environment that has all of them, instead of one's own")
     return parser
 
@@ -161,38 +171,6 @@ def _about(server: Postgres, python: str) -> str:
     words = "import os, platform, django; print(os.cpu_count(), platform.python_version(), django.__version__)"
     cores, version, django = subprocess.check_output([python, "-c", words], text=True).split()
     return f"{date.today()}: {cores} processors, PostgreSQL {postgres}, Python {version}, Django {django}"
-
-
-def _show(tasks: list[str], queues: list[Queue], versions: dict[Queue, str], results: Results, rows: int) -> None:
-    names = [f"{queue.name} {versions[queue]}{queue.remark}" for queue in queues]
-    print(f"| | {' | '.join(names)} |")
-    print("|---" * (len(names) + 1) + "|")
-    for task in tasks:
-        for measure in ("p50", "p99") if task == "latency" else ("rate",):
-            cells = [_median(results[task, queue], measure) for queue in queues]
-            unit = f", {measure}, ms" if task == "latency" else ", a second"
-            print(f"| {TASKS[task].format(rows=rows)}{unit} | {' | '.join(_cells(cells, measure))} |", flush=True)
-
-
-def _median(cells: list[Cell], measure: str) -> float | None:
-    """None where the queue cannot do it."""
-    found = [cell[measure] for cell in cells if measure in cell]
-    return statistics.median(found) if found else None
-
-
-def _cells(values: list[float | None], measure: str) -> list[str]:
-    """The first is ours; in brackets, how many times as good as the other's it is."""
-    ours = values[0]
-    assert ours is not None
-    shown = [_number(ours)]
-    for value in values[1:]:
-        ratio = None if value is None else value / ours if measure != "rate" else ours / value
-        shown.append("–" if value is None else f"{_number(value)} ({ratio:.1f} ×)")
-    return shown
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.once, pytest.mark.checkout]
+pytestmark = [pytest.mark.once, pytest.mark.checkout]
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
@@ -27,6 +27,7 @@ SAID = {
 }
 
 
+@pytest.mark.slow
 def test_each_benchmark_runs_and_prints_its_ratio() -> None:
     # All of them at once: each waits more than it works.
     processes = {name: _start(name, options) for name, options in COMMANDS.items()}
@@ -38,6 +39,20 @@ def test_each_benchmark_runs_and_prints_its_ratio() -> None:
 
     assert {name: process.returncode for name, process in processes.items()} == dict.fromkeys(COMMANDS, 0), said
     assert [name for name, words in SAID.items() if words not in said[name]] == [], said
+
+
+def test_a_comparison_shows_medians_and_how_many_times_as_good_ours_is_in_a_round() -> None:
+    from benchmarks.others.table import markdown  # not beside the installed wheel
+
+    rounds = [
+        {"drain": {"ours": {"rate": 3000.0}, "theirs": {"rate": 1000.0}}, "wait": {"ours": {"p50": 2.0}, "theirs": {}}},
+        {"drain": {"ours": {"rate": 900.0}, "theirs": {"rate": 450.0}}},
+        {"drain": {"ours": {"rate": 1000.0}, "theirs": {"rate": 250.0}}},
+    ]
+
+    table = markdown(rounds, {"drain": "drained", "wait": "waited", "add": "added"})
+
+    assert table.splitlines()[2:] == ["| drained, a second | 1,000 | 450 (3.00 ×) |", "| waited, p50, ms | 2.00 | – |"]
 
 
 def _start(name: str, options: str) -> subprocess.Popen[str]:
