@@ -17,7 +17,7 @@ from oban import Oban, job, worker
 from oban.schema import install
 from psycopg.types.json import set_json_dumps, set_json_loads
 
-from benchmarks.others import program
+from benchmarks.others import measuring, program
 
 set_json_dumps(orjson.dumps)
 set_json_loads(orjson.loads)
@@ -81,4 +81,4 @@ class Later:
 
 
 if __name__ == "__main__":
-    program.main(ObanProgram)
+    measuring.main(ObanProgram)

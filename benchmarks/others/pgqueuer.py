@@ -23,7 +23,7 @@ from pgqueuer.db import AsyncpgDriver
 from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 
-from benchmarks.others import program
+from benchmarks.others import measuring, program
 
 
 class Pgqueuer(program.Program):
@@ -83,4 +83,4 @@ def _entrypoint(handler: program.Handler) -> Any:
 
 
 if __name__ == "__main__":
-    program.main(Pgqueuer)
+    measuring.main(Pgqueuer)

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
-from benchmarks.others import program, projects
+from benchmarks.others import measuring, program, projects
 
 
 class Procrastinate(program.Program):
@@ -70,4 +70,4 @@ class Procrastinate(program.Program):
 
 
 if __name__ == "__main__":
-    program.main(Procrastinate)
+    measuring.main(Procrastinate)

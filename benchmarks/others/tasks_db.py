@@ -15,7 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.others import program, projects
+from benchmarks.others import measuring, program, projects
 
 QUEUE = "default"
 
@@ -31,9 +31,9 @@ class TasksDB(program.Program):
         super().__init__(url, variant)
         backend = {"BACKEND": "django_tasks_db.DatabaseBackend", "QUEUES": [QUEUE]}
         projects.configure(url, ["django_tasks_db"], kept=variant == "kept", TASKS={"default": backend})
-        from benchmarks.others import tasks
+        from benchmarks.others import tasks_db_task
 
-        self.tasks = tasks
+        self.task = tasks_db_task
 
     def install(self) -> None:
         projects.migrate()
@@ -44,22 +44,22 @@ class TasksDB(program.Program):
                 self.add(values)
             return
         for value in values:
-            self.tasks.run.enqueue(value)
+            self.task.run.enqueue(value)
 
     def add_many(self, values: list[int]) -> None:
         from django_tasks_db.models import DBTaskResult
 
-        one = DBTaskResult.objects.get(id=self.tasks.run.enqueue(values[0]).id)
+        one = DBTaskResult.objects.get(id=self.task.run.enqueue(values[0]).id)
         names = {field.name for field in one._meta.fields} - {"id", "args_kwargs"}
         like = {name: getattr(one, name) for name in names}
         rest = [DBTaskResult(**like, args_kwargs={"args": [value], "kwargs": {}}) for value in values[1:]]
         DBTaskResult.objects.bulk_create(rest)
 
     def add_later(self) -> None:
-        self.tasks.run.using(run_after=timezone.now() + timedelta(days=1)).enqueue(0)
+        self.task.run.using(run_after=timezone.now() + timedelta(days=1)).enqueue(0)
 
     def work(self, handler: program.Handler, concurrency: int, rate: program.Rate) -> None:
-        self.tasks.handler = handler
+        self.task.handler = handler
         threading.Thread(target=_work, daemon=True).start()
         rate.wait()
 
@@ -72,4 +72,4 @@ def _work() -> None:
 
 
 if __name__ == "__main__":
-    program.main(TasksDB)
+    measuring.main(TasksDB)

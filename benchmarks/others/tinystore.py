@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from django.db import transaction
 
 import tinystore_django
-from benchmarks.others import program, projects
+from benchmarks.others import measuring, program, projects
 
 
 class Tinystore(program.Program):
@@ -47,4 +47,4 @@ class Tinystore(program.Program):
 
 
 if __name__ == "__main__":
-    program.main(Tinystore)
+    measuring.main(Tinystore)
