@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -76,8 +78,10 @@ CHURN = """
 def project(db: str, **more: Any) -> Iterator[None]:
     """A project with our app, migrated, in a temporary database with fsync on; and with more settings."""
     with tempfile.TemporaryDirectory() as folder, _server(db) as server:
+        database = _sqlite(folder) if server is None else _postgresql(server)
+        os.environ["TINYSTORE_BENCHMARKS_DATABASE"] = json.dumps(database, default=str)  # for benchmarks/settings.py
         settings.configure(
-            DATABASES={"default": _sqlite(folder) if server is None else _postgresql(server)},
+            DATABASES={"default": database},
             **{"INSTALLED_APPS": ["tinystore_django"], "USE_TZ": True, "SECRET_KEY": "benchmarks", **more},
         )
         django.setup()

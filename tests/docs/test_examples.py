@@ -13,6 +13,7 @@ from tests.docs.pages import ROOT, blocks, name_of, pages, run_page, runs
 PROSE = {
     "docs/architecture.md",
     "docs/changelog.md",
+    "docs/comparison.md",
     "docs/contributing.md",
     "docs/index.md",
     "docs/reference/index.md",
