@@ -66,7 +66,8 @@ def cancelled(alias: str, runs: Collection[Fence]) -> set[Fence]:
     """Those of some runs whose jobs were cancelled."""
     # By their primary keys, and no word of the state: its index may be full of the entries of jobs that have run.
     rows = Job.objects.using(alias).filter(pk__in=[job for job, _, _ in runs], cancelled=True)
-    return set(rows.values_list("pk", "run", "lease")).intersection(runs)
+    found = set(rows.values_list("pk", "run", "lease"))
+    return {fence for fence in runs if fence in found}
 
 
 def _lost(alias: str) -> list[Held]:

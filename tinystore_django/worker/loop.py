@@ -129,8 +129,7 @@ class Loop(threading.Thread):
         while self._ended:
             self._unsettled.append(self._ended.popleft())
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
-        ended = [one.task.held for one in self._unsettled]
-        hold = self._hold
+        hold, ended = self._hold, [one.task.held for one in self._unsettled]
         asked = Asked(self._wanted(), hold.limits, ended, hold.floors)
         settling, claimed = turn(hold.alias, hold.take(), finished, asked)
         self._note_settled(settling)
