@@ -11,8 +11,8 @@ from ..databases import database
 from ..databases.base import Database
 from ..databases.rows import Claimed, Fence
 from . import limiting
+from .asking import Asked, Limited
 from .floors import Floors
-from .limiting import Asked, Limited
 from .settling import Finished, Settling, settle
 
 

@@ -15,8 +15,8 @@ from django.db import Error
 from ..databases import database
 from ..databases.rows import Claimed, Fence, Held
 from ..lifecycle.aftermath import LOST
+from ..lifecycle.asking import Asked
 from ..lifecycle.claiming import turn
-from ..lifecycle.limiting import Asked
 from ..lifecycle.settling import Settling
 from ..signals import job_settled
 from ..values import first_line
