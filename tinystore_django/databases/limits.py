@@ -133,9 +133,9 @@ class Limits(ABC):
     def __init__(self, run_all: RunAll) -> None:
         self._run_all = run_all
 
-    def heads(self, queues: Collection[str], starts: Mapping[str, Start] | None = None) -> tuple[int, dict[str, Head]]:
+    def heads(self, queues: Collection[str]) -> tuple[int, dict[str, Head]]:
         """What each queue has to claim, without its lock, and the time this was; paused queues are left out."""
-        rows = self._run(self.HEADS, starts=as_starts(queues, starts or {}))
+        rows = self._run(self.HEADS, starts=as_starts(queues, {}))
         return (rows[0][0] if rows else 0), {row[1]: Head(*row[2:]) for row in rows}
 
     def open(self, queues: Collection[str]) -> None:

@@ -32,7 +32,7 @@ def look(alias: str, asked: Asked) -> Look:
     if not limited:
         return Look(busy)
     seen = limited if asked.ended else {queue for queue, free in asked.wanted.items() if free}
-    now, heads = database(alias).limits.heads(sorted(seen), asked.floors.starts())
+    now, heads = database(alias).limits.heads(sorted(seen))
     due = {queue for queue, head in heads.items() if any(at <= now for at in _times(head))}
     return Look(busy | due, frozenset(seen), now, _next(heads.values(), now))
 
@@ -44,8 +44,16 @@ def claim(store: Database, lease: int, asked: Asked, queues: Sequence[str], lets
     """
     locked = lock(store, queues, lets_go, any(asked.limits[queue].group_rate for queue in queues))
     claims = [_Claim(store, lease, queue, asked, locked).take(asked.wanted.get(queue, 0)) for queue in queues]
+    return together([*claims, Claimed(locked.now)])
+
+
+def together(claims: Sequence[Claimed]) -> Claimed:
+    """What several claims of one round took."""
     due = [one.next_due for one in claims if one.next_due is not None]
-    return Claimed(locked.now, [one for some in claims for one in some.held], min(due, default=None))
+    held = [one for some in claims for one in some.held]
+    pages, floored = sum(one.pages for one in claims), any(one.floored for one in claims)
+    now = max(one.now for one in claims)
+    return Claimed(now, held, min(due, default=None), pages=pages, floored=floored)
 
 
 def lock(store: Database, queues: Sequence[str], lets_go: bool, with_rates: bool = False) -> Locked:
