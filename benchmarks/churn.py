@@ -71,8 +71,8 @@ class _Churn:
 
     def run(self, jobs: int) -> None:
         from tinystore_django.lifecycle.aftermath import Ending
+        from tinystore_django.lifecycle.asking import Asked
         from tinystore_django.lifecycle.claiming import turn
-        from tinystore_django.lifecycle.limiting import Asked
         from tinystore_django.lifecycle.settling import Finished
 
         options = self.queue._declaration.options

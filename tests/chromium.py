@@ -75,4 +75,9 @@ def steadily(chrome: Chrome, look: Callable[[Chrome], T]) -> T:
 
 def click(chrome: Chrome, by: str, selector: str) -> None:
     """Waits for what is to be clicked, and clicks it."""
-    steadily(chrome, lambda page: page.find_element(by, selector).click() or True)
+
+    def clicked(page: Chrome) -> bool:
+        page.find_element(by, selector).click()
+        return True
+
+    steadily(chrome, clicked)

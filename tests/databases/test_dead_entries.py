@@ -12,9 +12,9 @@ from django.db import connection, connections
 from tests.byhand import Hand, after
 from tinystore_django import Queue, Store, Worker
 from tinystore_django.databases.rows import Claimed
+from tinystore_django.lifecycle.asking import Asked
 from tinystore_django.lifecycle.claiming import claim, turn
 from tinystore_django.lifecycle.floors import FEW, Floors
-from tinystore_django.lifecycle.limiting import Asked
 from tinystore_django.testing import Clock
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -141,3 +141,15 @@ def test_a_worker_runs_a_job_of_before_the_floor_within_about_a_second(dead: Non
 
     assert worker.wait(20)
     assert worker.settled == 200
+
+
+def test_the_look_at_a_queue_with_a_rate_goes_through_them_once(dead: None, shop: Store) -> None:
+    emails: Queue[Any] = shop.queue("emails", str, rate="1000/s")
+    emails.add_many(["a"] * 30)
+    hand, floors, limits = Hand(), Floors(lambda: 0.0), {"emails": emails._declaration.options}
+    asked = Asked({"emails": 10}, limits, floors=floors)
+
+    claims = [turn("default", hand.lease, (), asked)[1] for _ in range(3)]
+
+    assert [len(one.held) for one in claims if one] == [10, 10, 10]
+    assert [one.pages > FEW for one in claims if one] == [True, False, False]

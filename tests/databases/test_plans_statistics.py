@@ -23,10 +23,10 @@ from tinystore_django.databases.base import Database
 from tinystore_django.databases.postgresql import PostgreSQL
 from tinystore_django.lifecycle import leasing
 from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.asking import Asked
 from tinystore_django.lifecycle.claiming import turn
 from tinystore_django.lifecycle.clearing import REMEMBERED
 from tinystore_django.lifecycle.floors import Floors
-from tinystore_django.lifecycle.limiting import Asked
 from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.options import queue_options
 

@@ -9,8 +9,8 @@ import pytest
 from tests.byhand import NOON, Hand, after, row, us
 from tinystore_django import Queue, Store, models
 from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.asking import Asked
 from tinystore_django.lifecycle.claiming import claim, turn
-from tinystore_django.lifecycle.limiting import Asked
 from tinystore_django.lifecycle.settling import Finished
 from tinystore_django.testing import Clock
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tinystore_django.databases.rows import FIRST, Claimed, Held, Start
+from tinystore_django.databases.rows import BEGINNING, Claimed, Held, Start
 from tinystore_django.lifecycle.floors import BACK, FEW, LONGEST, SECONDS, Floors
 
 NOW = 1_000_000_000
@@ -82,18 +82,18 @@ def test_a_floor_lasts_as_long_as_the_claim_was_long_and_a_second_at_most(
 def test_a_floor_is_never_later_than_a_second_ago(floors: Floors) -> None:
     note(floors, taken(NOW - BACK // 2, 7))
 
-    assert floors.starts() == {"emails": Start(NOW - BACK, FIRST.id)}
+    assert floors.starts() == {"emails": Start(NOW - BACK, BEGINNING.id)}
 
 
 def test_a_claim_that_took_all_there_was_has_come_to_a_second_ago(floors: Floors) -> None:
     note(floors, taken(5, 7), wanted=2)
 
-    assert floors.starts() == {"emails": Start(NOW - BACK, FIRST.id)}
+    assert floors.starts() == {"emails": Start(NOW - BACK, BEGINNING.id)}
 
 
 def test_a_queue_whose_jobs_a_limit_may_have_held_back_has_come_no_further_than_its_last_job(floors: Floors) -> None:
     note(floors, wanted=2, bounded=["emails"])
-    assert floors.starts() == {"emails": FIRST}
+    assert floors.starts() == {"emails": BEGINNING}
 
     note(floors, taken(5, 7), wanted=2, bounded=["emails"])
     assert floors.starts() == {"emails": Start(5, 7)}

@@ -13,8 +13,8 @@ from tests.lifecycle.limited import State, add, aside, keys, ready, took
 from tinystore_django import Concurrency, Queue, Run, Store, models
 from tinystore_django.lifecycle import limiting
 from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.asking import Asked
 from tinystore_django.lifecycle.claiming import turn
-from tinystore_django.lifecycle.limiting import Asked
 from tinystore_django.lifecycle.settling import Finished
 from tinystore_django.testing import Clock
 

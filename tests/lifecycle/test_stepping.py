@@ -15,8 +15,8 @@ from tinystore_django import ConflictError, Queue, RunStopped, Store, models
 from tinystore_django.control import Control
 from tinystore_django.lifecycle import clearing, leasing, stepping
 from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.asking import Asked
 from tinystore_django.lifecycle.claiming import turn
-from tinystore_django.lifecycle.limiting import Asked
 from tinystore_django.lifecycle.settling import Finished
 from tinystore_django.options import queue_options
 from tinystore_django.testing import Clock

@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection, connections, transaction
 
 from tests.project.models import Order
-from tinystore_django.worker.connections import close_all, looked_after, mend
+from tinystore_django.worker.connections import Care, close_all, looked_after
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -155,7 +155,7 @@ def test_a_connection_that_a_handler_closed_under_django_is_replaced() -> None:
 def test_a_connection_that_died_while_idle_is_noticed_before_the_run() -> None:
     raw().close()
 
-    mend()
+    Care(connections.all()).mend()
 
     assert connection.connection is None
     assert Order.objects.count() == 0
@@ -183,7 +183,7 @@ def test_an_idle_connection_is_kept_for_its_age_or_a_minute_where_that_is_none(
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + idle)
 
-    mend()
+    Care(connections.all()).mend()
 
     assert (connection.connection is before) is kept
     connection.close()
@@ -195,7 +195,7 @@ def test_without_an_age_a_connection_is_kept_for_good(monkeypatch: pytest.Monkey
     before = raw()
     monkeypatch.setattr(time, "monotonic", lambda: 1e9)
 
-    mend()
+    Care(connections.all()).mend()
 
     assert connection.connection is before
     connection.close()

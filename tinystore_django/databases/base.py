@@ -42,9 +42,8 @@ class Database(Statements):
     PLAYING = """not exists (select 1 from tinystore_django_queue paused
               where paused.name = {queue} and paused.paused_at is not null)"""
 
-    # One statement for the whole of a worker's upkeep: whoever renews also learns what there is to do. A job's run is
-    # looked up for each report, and a job's lease: of a `not exists` PostgreSQL may make a join that scans all jobs. In
-    # an order, though there is only to say whether there are any: with an empty table's statistics it would scan it.
+    # Whoever renews also learns what there is to do. A job's run is looked up for each report, and a job's lease: of a
+    # `not exists` PostgreSQL may make a join that scans all jobs; and in an order, as HEADS says.
     RENEW = """
         update tinystore_django_lease set renewed_at = {now}, expires_at = {now} + %(span)s where id = %(lease)s
         returning {now},
@@ -133,8 +132,7 @@ class Database(Statements):
     ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
         each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
-        that is open, `lets_go` says what it says of `Limits.lock`. Where dead entries cost something, it leaves
-        alone what is before `starts[queue]`."""
+        that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from .rows import Aside, GroupStarts, Head, Locked, Shared, Waiting
+from .given import as_jobs, as_json, as_starts
+from .rows import BEGINNING, Aside, GroupStarts, Head, Locked, Shared, Start, Waiting
 
 Rows = list[tuple[Any, ...]]
 RunAll = Callable[[Sequence[str], dict[str, Any]], list[Rows]]
@@ -21,9 +21,11 @@ class Limits(ABC):
     What belongs together goes to the server in one trip: while it lasts, all other workers wait.
     """
 
-    # The elements of the parameters `queues`, a list, and `logs`, a list of GroupStarts, both JSON.
+    # The elements of the parameters `queues`, `starts` (queues, and where to begin) and `logs` (GroupStarts), all JSON.
     QUEUES: ClassVar[str]
+    STARTS: ClassVar[str]
     LOGS: ClassVar[str]
+    PAGES: ClassVar[str] = "0"  # how many pages of the index of ready jobs this session has read, if that can be told
     LOCK: ClassVar[Sequence[str]]
     LET_GO: ClassVar[Sequence[str]] = ()
     BRING_BACK: ClassVar[str]
@@ -37,12 +39,13 @@ class Limits(ABC):
     # scan of the table, which an `exists` that is likely to be true invites.
     HEADS = """
         select {now}, known.queue,
-          (select at from tinystore_django_job where queue = known.queue and state = 0 order by at, id limit 1),
+          (select at from tinystore_django_job job where job.queue = known.queue and state = 0
+            and (job.at, job.id) >= (known.at, known.id) order by job.at, job.id limit 1),
           (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null),
           case when (select id from tinystore_django_job where queue = known.queue and state = 4
               order by "group", at, id limit 1) is not null
             then coalesce((select refill_at from tinystore_django_queue where name = known.queue), 0) end
-        from {queues}
+        from {starts}
         where not exists (
           select 1 from tinystore_django_queue where name = known.queue and paused_at is not null)
     """
@@ -67,7 +70,8 @@ class Limits(ABC):
 
     WINDOW = """
         select id, at, "group" from tinystore_django_job
-        where queue = %(queue)s and state = 0 and at <= %(until)s order by at, id limit %(most)s {locked}
+        where queue = %(queue)s and state = 0 and at <= %(until)s and (at, id) >= (%(start_at)s, %(start_id)s)
+        order by at, id limit %(most)s {locked}
     """
 
     # The log of a group once: it may be long, and its jobs many.
@@ -79,7 +83,7 @@ class Limits(ABC):
         order by job.at, job.id
     """
 
-    KEEP = "update tinystore_django_queue set starts = %(starts)s where name = %(queue)s"
+    KEEP = "update tinystore_django_queue set starts = %(log)s where name = %(queue)s"
 
     # The time to look again is for groups that left somebody aside: no worker need wake for the others.
     KEEP_GROUPS = """
@@ -130,12 +134,12 @@ class Limits(ABC):
 
     def heads(self, queues: Collection[str]) -> tuple[int, dict[str, Head]]:
         """What each queue has to claim, without its lock, and the time this was; paused queues are left out."""
-        rows = self._run(self.HEADS, queues=_json(list(queues)))
+        rows = self._run(self.HEADS, starts=as_starts(queues, {}))
         return (rows[0][0] if rows else 0), {row[1]: Head(*row[2:]) for row in rows}
 
     def open(self, queues: Collection[str]) -> None:
         """Makes the rows that are locked."""
-        self._run(self.OPEN, queues=_json(list(queues)))
+        self._run(self.OPEN, queues=as_json(list(queues)))
 
     def lock(self, queues: Collection[str], lets_go: bool, with_rates: bool = False) -> Locked:
         """Locks the rows of those of some queues that have one, until the transaction ends.
@@ -147,7 +151,7 @@ class Limits(ABC):
         """
         before = [*(self.LET_GO if lets_go else ()), *self.LOCK]
         after = [self.SHARED, *([self.FREE] if with_rates else [])]
-        known = _json(list(queues))
+        known = as_json(list(queues))
         answers = self._run_all([self._filled(sql) for sql in (*before, *after)], {"names": known, "queues": known})
         rows, free = answers[len(before)], answers[len(before) + 1 :]
         shared = {name: Shared(starts, at, paused is not None) for _, name, starts, at, paused in rows}
@@ -161,11 +165,13 @@ class Limits(ABC):
         until: int,
         most: int,
         *,
+        start: Start,
         counts: bool,
         locks: bool,
         with_starts: bool,
-    ) -> tuple[Counter[str | None], list[Waiting]]:
-        """How many jobs of each group run, and the first due jobs that are not set aside.
+    ) -> tuple[Counter[str | None], list[Waiting], int]:
+        """How many jobs of each group run, the first due jobs from `start` on that are not set aside, and the pages
+        that were read to find these.
 
         Jobs whose cancelled handlers have not ended run. Before the look so many jobs of each group in `back` are
         brought back, and those in `aside` set aside. With `locks` it locks what it gives, and
@@ -174,22 +180,29 @@ class Limits(ABC):
         before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
         window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW
         window = window.replace("{locked}", self.LOCKED if locks else "")
-        statements = [*before, window, *([self.RUNNING] if counts else ())]
-        parameters = {"queue": queue, "back": _json(back), "jobs": _jobs(aside), "until": until, "most": most}
-        answers = self._run_all(statements, parameters)[len(before) :]
-        return Counter(dict(answers[1] if counts else ())), [Waiting(*row) for row in answers[0]]
+        statements = [*before, pages := f"select {self.PAGES}", window, pages, *([self.RUNNING] if counts else ())]
+        parameters = {"queue": queue, "back": as_json(back), "jobs": as_jobs(aside), "until": until, "most": most}
+        parameters |= {"start_at": start.at, "start_id": start.id}
+        read, rows, then, *running = self._run_all(statements, parameters)[len(before) :]
+        return Counter(dict(running[0] if counts else ())), [Waiting(*row) for row in rows], then[0][0] - read[0][0]
 
     def take(self, lease: int, queue: str, jobs: Sequence[Waiting], now: int) -> Rows:
         """Marks jobs as running, but for those that somebody holds or changed; rows as a claim's."""
-        return self._run(self.TAKE, lease=lease, queue=queue, jobs=_jobs(jobs), until=now)
+        return self._run(self.TAKE, lease=lease, queue=queue, jobs=as_jobs(jobs), until=now)
 
     def close(
-        self, queue: str, aside: Sequence[Waiting], starts: str | None, groups: Sequence[GroupStarts], *, asks: bool
+        self,
+        queue: str,
+        aside: Sequence[Waiting],
+        starts: str | None,
+        groups: Sequence[GroupStarts],
+        *,
+        asks: Start | None,
     ) -> Head | None:
         """Sets jobs aside until their group has room, and writes the log of the queue's rate and those of groups.
 
         Args:
-            asks: whether the answer is what is left in the queue.
+            asks: from where on the answer is what is left in the queue; None for no answer.
         """
         statements = [
             *([self.SET_ASIDE] if aside else ()),
@@ -199,15 +212,15 @@ class Limits(ABC):
         ]
         if not statements:
             return None
-        logs = _json([asdict(one) for one in groups])
-        parameters = {"queue": queue, "queues": _json([queue]), "jobs": _jobs(aside), "starts": starts, "logs": logs}
-        answers = self._run_all([self._filled(sql) for sql in statements], parameters)
+        given = {"queue": queue, "starts": as_starts([queue], {queue: asks or BEGINNING}), "log": starts}
+        given |= {"jobs": as_jobs(aside), "logs": as_json([asdict(one) for one in groups])}
+        answers = self._run_all([self._filled(sql) for sql in statements], given)
         return Head(*answers[-1][0][2:]) if asks and answers[-1] else None
 
     def bring_back(self, queue: str, groups: Mapping[str, int]) -> None:
         """Makes the first jobs set aside ready again, so many of each group. It needs no lock: what is ready by
         mistake is set aside again."""
-        self._run(self.BRING_BACK, queue=queue, back=_json(groups))
+        self._run(self.BRING_BACK, queue=queue, back=as_json(groups))
 
     def left_aside(self, queue: str, running: int, ready: int, until: int, latest: int) -> list[Aside]:
         """The groups that have jobs set aside, but for those that wait for their rate until `latest` at most.
@@ -233,12 +246,4 @@ class Limits(ABC):
         return self._run_all([self._filled(sql)], parameters)[0]
 
     def _filled(self, sql: str) -> str:
-        return sql.replace("{queues}", self.QUEUES).replace("{logs}", self.LOGS)
-
-
-def _json(given: object) -> str:
-    return json.dumps(given)
-
-
-def _jobs(jobs: Sequence[Waiting]) -> str:
-    return _json([{"id": one.id, "at": one.at, "group": one.group} for one in jobs])
+        return sql.replace("{queues}", self.QUEUES).replace("{starts}", self.STARTS).replace("{logs}", self.LOGS)

@@ -16,7 +16,7 @@ from ..timing import clock
 from .base import Database, held, parameters
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
-from .rows import FIRST, Claimed, Fence, Settled, Start
+from .rows import BEGINNING, Claimed, Fence, Settled, Start
 from .statements import Rows
 
 logger = logging.getLogger("tinystore_django")
@@ -45,10 +45,6 @@ class PostgreSQLRounds(Database):
           delete from tinystore_django_job where id = any(array(select id from ended)) returning id, run, lease)
     """
 
-    # How many pages of the index of ready jobs this session has read. It is put back between statements only, so that
-    # a difference within one is what the statement has read so far: however slow the machine, dead entries show in it.
-    PAGES = "pg_stat_get_xact_blocks_fetched('tinystore_job_ready'::regclass)"
-
     # A worker's whole round in one statement, and so in one trip and one commit. The ORM has no UPDATE of a
     # limited, locked, ordered selection with RETURNING. array(...) is evaluated once, so that the rows are found
     # by their primary key and never more of them than the limit. What was removed is said in the first row alone: in
@@ -68,14 +64,14 @@ class PostgreSQLRounds(Database):
               order by job.at, job.id limit wanted.free for update skip locked) head
             where {Database.PLAYING.format(queue="wanted.queue")}))
           returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
-        select {{now}}, {PAGES} - always.pages, (
+        select {{now}}, {LIMITS.PAGES} - always.pages, (
             select min(head.at) from unnest(%(queues)s::text[]) known(queue)
             cross join lateral (
               select at from tinystore_django_job where queue = known.queue and state = 0 and at > {{now}}
               order by at limit 1) head
             where {Database.PLAYING.format(queue="known.queue")}),
           case row_number() over () when 1 then array(select array[id, run, lease] from removed) end, claimed.*
-        from (select {PAGES} as pages) always left join claimed on true
+        from (select {LIMITS.PAGES} as pages) always left join claimed on true
     """
 
     # The same with a bound on what runs; without the row that was to be locked, nothing can be counted.
@@ -165,7 +161,7 @@ class PostgreSQLRounds(Database):
     ) -> Claimed:
         bounds = [(totals or {}).get(queue) for queue in wanted]
         asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
-        begins = [(starts or {}).get(queue, FIRST) for queue in wanted]
+        begins = [(starts or {}).get(queue, BEGINNING) for queue in wanted]
         asked |= {"ats": [start.at for start in begins], "after": [start.id for start in begins]}
         asked |= _fences(ended)
         if totals:

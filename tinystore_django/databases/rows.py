@@ -64,7 +64,7 @@ class Start:
     id: int
 
 
-FIRST = Start(-(2**63), -(2**63))  # before any job
+BEGINNING = Start(-(2**63), -(2**63))  # before any job
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from .limits import Limits
 
 class SQLiteLimits(Limits):
     QUEUES = "(select value as queue from json_each(%(queues)s)) known"
+    STARTS = """(
+        select json_extract(value, '$.queue') as queue, json_extract(value, '$.at') as at,
+          json_extract(value, '$.id') as id from json_each(%(starts)s)) known"""
     LOGS = """(
         select json_extract(value, '$.group') as "group", json_extract(value, '$.starts') as starts,
           json_extract(value, '$.free_at') as free_at, json_extract(value, '$.until') as until

@@ -9,7 +9,8 @@ from ..databases import database
 from ..databases.rows import Held
 from ..models import Queue
 from ..options import QueueOptions
-from .limiting import Limited, lock, refill
+from .asking import Limited
+from .limiting import lock, refill
 
 # How many rows one statement makes ready where a limit was taken away.
 BLOCK = 10_000

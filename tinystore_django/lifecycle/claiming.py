@@ -11,8 +11,8 @@ from ..databases import database
 from ..databases.base import Database
 from ..databases.rows import Claimed, Fence
 from . import limiting
+from .asking import Asked, Limited
 from .floors import Floors
-from .limiting import Asked, Limited
 from .settling import Finished, Settling, settle
 
 
@@ -37,7 +37,7 @@ def _turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) ->
     else:
         settling, claims = _plain_turn(alias, lease, finished, asked, plain)
     claims.append(Claimed(look.now, next_due=look.next_due))
-    return settling, _together(claims) if asked.wanted else None
+    return settling, limiting.together(claims) if asked.wanted else None
 
 
 def claim(
@@ -102,11 +102,3 @@ def _claim(
     totals, starts = asked.totals(wanted), asked.floors.starts()
     claimed = store.claim(lease, wanted, ended, totals, lets_go, starts)
     return asked.floors.note(wanted, starts, totals, claimed)
-
-
-def _together(claims: Sequence[Claimed]) -> Claimed:
-    due = [one.next_due for one in claims if one.next_due is not None]
-    held = [one for some in claims for one in some.held]
-    pages, floored = sum(one.pages for one in claims), any(one.floored for one in claims)
-    now = max(one.now for one in claims)
-    return Claimed(now, held, min(due, default=None), pages=pages, floored=floored)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 
-from ..databases.rows import FIRST, Claimed, Held, Start
+from ..databases.rows import BEGINNING, Claimed, Held, Start
 
 # Pages of the index that a claim reads at the most where little is dead, for each queue: four to come down to the first
 # entry, and one for each two hundred jobs.
@@ -60,7 +60,7 @@ class Floors:
         floors = {queue: before.get(queue, _Floor(start, now)) for queue, start in starts.items()}
         began = [floors[queue].ends for queue in asked if queue in floors]
         for queue, free in asked.items():
-            floor = floors.get(queue, _Floor(FIRST, ends))
+            floor = floors.get(queue, _Floor(BEGINNING, ends))
             start = _reached(claimed, queue, free, queue in bounded) or floor.start
             floors[queue] = replace(floor, start=start)
         self._floors = {queue: floor for queue, floor in floors.items() if now < floor.ends}
@@ -75,7 +75,7 @@ def _to_look_again(claimed: Claimed, seconds: float) -> Claimed:
 def _reached(claimed: Claimed, queue: str, free: int, bounded: bool) -> Start | None:
     """How far a claim has come: everything before it was taken, or is held by another transaction."""
     taken = [one for one in claimed.held if one.queue == queue]
-    latest = Start(claimed.now - BACK, FIRST.id)
+    latest = Start(claimed.now - BACK, BEGINNING.id)
     if not bounded and len(taken) < free:
         return latest
     return min(_place(taken[-1]), latest) if taken else None

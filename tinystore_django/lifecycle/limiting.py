@@ -4,66 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from typing import Literal
 
 from ..databases import database
 from ..databases.base import Database, held
-from ..databases.rows import Claimed, GroupStarts, Head, Held, Locked, Waiting
+from ..databases.rows import BEGINNING, Claimed, GroupStarts, Head, Held, Locked, Start, Waiting
 from ..options import QueueOptions
 from ..timing.rates import Starts
-from .floors import Floors
+from .asking import Asked, Look
 from .picking import Picked, Room, pick, room_beside, without
 
 # Due jobs looked at: at first, and at the longest where most of them have to be set aside.
 FIRST, LONGEST = 50, 10_000
 # Microseconds between two looks for jobs left aside, and how often as long as a look took it is at least.
 EVERY, SHARE = 1_000_000, 20
-
-Limited = Mapping[str, QueueOptions]
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a worker's round asks for."""
-
-    wanted: Mapping[str, int]  # free handlers, by queue
-    limits: Limited = field(default_factory=dict)  # the options of the queues that have a limit
-    ended: Sequence[Held] = ()  # the runs that gave their places back since the last round
-    floors: Floors = field(default_factory=Floors)
-
-    def unlimited(self) -> Asked:
-        """The same of the queues without a limit alone."""
-        wanted = {queue: free for queue, free in self.wanted.items() if queue not in self.limits}
-        return Asked(wanted, floors=self.floors)
-
-    def plain(self, look: Look) -> dict[str, int]:
-        """What it asks for of the queues that at most a total bounds, but for those that have nothing."""
-        return {queue: free for queue, free in self.wanted.items() if self._is_plain(queue) and look.may_have(queue)}
-
-    def _is_plain(self, queue: str) -> bool:
-        options = self.limits.get(queue)
-        return options is None or options.only_total
-
-    def totals(self, queues: Iterable[str]) -> dict[str, int]:
-        """The totals of those of some queues that have one."""
-        bounds = {queue: self.limits[queue].total for queue in queues if queue in self.limits}
-        return {queue: total for queue, total in bounds.items() if total is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """The queues that there is something to do in, those that were looked at, and when there may next be something."""
-
-    due: frozenset[str]
-    seen: frozenset[str] = frozenset()
-    now: int = 0
-    next_due: int | None = None
-
-    def may_have(self, queue: str) -> bool:
-        """Whether there may be something to do in a queue."""
-        return queue in self.due or queue not in self.seen
 
 
 def look(alias: str, asked: Asked) -> Look:
@@ -88,8 +44,16 @@ def claim(store: Database, lease: int, asked: Asked, queues: Sequence[str], lets
     """
     locked = lock(store, queues, lets_go, any(asked.limits[queue].group_rate for queue in queues))
     claims = [_Claim(store, lease, queue, asked, locked).take(asked.wanted.get(queue, 0)) for queue in queues]
+    return together([*claims, Claimed(locked.now)])
+
+
+def together(claims: Sequence[Claimed]) -> Claimed:
+    """What several claims of one round took."""
     due = [one.next_due for one in claims if one.next_due is not None]
-    return Claimed(locked.now, [one for some in claims for one in some.held], min(due, default=None))
+    held = [one for some in claims for one in some.held]
+    pages, floored = sum(one.pages for one in claims), any(one.floored for one in claims)
+    now = max(one.now for one in claims)
+    return Claimed(now, held, min(due, default=None), pages=pages, floored=floored)
 
 
 def lock(store: Database, queues: Sequence[str], lets_go: bool, with_rates: bool = False) -> Locked:
@@ -127,6 +91,10 @@ class _Claim:
         self.locks = False  # whether the next look leaves out the jobs that others hold
         self.back = self._freed(asked.ended, locked)  # to be brought back before the first look
         self.aside: list[Waiting] = []  # to be set aside before the next one
+        # Jobs that come back have earlier places than a floor.
+        self.starts = asked.floors.starts() if self.options.heads is None else {}
+        self.pages = 0
+        self.floors = asked.floors
         self.touched: set[str] = set()  # groups whose logs are to be written
         # How the look for jobs ended: with as many as wanted, with too few, or before it had seen them all.
         self.end: Literal["full", "short", "cut"] = "full"
@@ -152,7 +120,10 @@ class _Claim:
         taken = self._take(free)
         if self.end == "short" and self._refill():
             taken += self._take(free - len(taken))
-        return Claimed(self.now, taken, self._close())
+        claimed = Claimed(self.now, taken, self._close(), pages=self.pages)
+        if self.options.heads is not None:
+            return claimed
+        return self.floors.note({self.queue: free}, self.starts, {self.queue}, claimed)
 
     def _take(self, free: int) -> list[Held]:
         taken: list[Held] = []
@@ -176,6 +147,10 @@ class _Claim:
                 continue
             return taken
 
+    @property
+    def _start_at(self) -> Start:
+        return self.starts.get(self.queue, BEGINNING)
+
     def _most(self, free: int) -> int:
         left = self.room.left()
         return free if left is None else min(free, left)
@@ -183,16 +158,18 @@ class _Claim:
     def _look(self, size: int) -> list[Waiting]:
         counts = self.options.concurrency is not None and not self.counted
         rate = self.options.group_rate
-        running, waiting = self.limits.look(
+        running, waiting, pages = self.limits.look(
             self.queue,
             self.back,
             self.aside,
             self.now,
             size,
+            start=self._start_at,
             counts=counts,
             locks=self.locks,
             with_starts=rate is not None,
         )
+        self.pages += pages
         if counts:
             self.room.running, self.counted = running, True
         self.back, self.aside = Counter(), []
@@ -224,7 +201,8 @@ class _Claim:
         known."""
         rate = self.options.rate
         starts = self.room.starts.text if rate is not None else None
-        head = self.limits.close(self.queue, self.aside, starts, self._logs(), asks=self.end == "short")
+        asks = self._start_at if self.end == "short" else None
+        head = self.limits.close(self.queue, self.aside, starts, self._logs(), asks=asks)
         if self.end == "cut":
             return self.now
         if self.end == "short":

@@ -54,12 +54,6 @@ def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
         care.end()
 
 
-def mend(idle: bool = True) -> None:
-    """Closes this thread's connections that died or were left in a transaction; if `idle`, the old and the changed
-    ones as well. From then on it is noted when a statement changes the session of one."""
-    Care(connections.all()).mend(idle)
-
-
 class Care:
     """Looks after connections of one thread: a context manager around each of its handlers' runs."""
 
@@ -70,6 +64,7 @@ class Care:
 
     def __enter__(self) -> None:
         self.mend()
+        self.watch()
         self._handled, _here.handles = _here.handles, True
 
     def __exit__(self, *error: object) -> None:
@@ -83,19 +78,22 @@ class Care:
         _here.changed.clear()
 
     def mend(self, idle: bool = True) -> None:
-        """Closes what is dead, in a transaction or, if `idle`, worn. It is noted from then on when a statement changes
-        a session."""
+        """Closes those that died or were left in a transaction; if `idle`, the old and the changed ones as well."""
         for connection in self._connections:
             if connection.connection is not None:
                 if (idle and _worn(connection)) or not _alive(connection) or not _clean(connection):
                     _close(connection)
                 connection.queries_log.clear()
+
+    def watch(self) -> None:
+        """Has it noted when a statement changes the session of one of them, until `end`."""
+        for connection in self._connections:
             if _note_change not in connection.execute_wrappers:
                 connection.execute_wrappers.append(_note_change)
                 self._watched.append(connection)
 
     def end(self) -> None:
-        """Has no change noted any more."""
+        """Has no change noted any more, in those where it was not before."""
         for connection in self._watched:
             if _note_change in connection.execute_wrappers:  # it need not be the last: the handler may have added some
                 connection.execute_wrappers.remove(_note_change)

@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
+from django.db import connections
 
-from .connections import close_all, mend
+from .connections import Care, close_all
 from .execution import Ended, Task, aperform, broken
 
 logger = logging.getLogger("tinystore_django")
@@ -69,7 +70,7 @@ class Coroutines:
         What merely grew old, or whose session was changed, may be used by another run, and goes once there is none.
         """
         self._looks_at = time.monotonic() + LOOK
-        mending = asyncio.ensure_future(sync_to_async(mend, thread_sensitive=True)(self._is_alone()))
+        mending = asyncio.ensure_future(sync_to_async(_mend, thread_sensitive=True)(self._is_alone()))
         # A thread that is busy is in use, and so alive: no run waits for what another does there.
         await asyncio.wait({mending}, timeout=LOOK)
 
@@ -91,6 +92,12 @@ class Coroutines:
                 loop.run_forever()
             except BaseException:  # a task that a handler started let SystemExit out: the loop's other tasks go on
                 logger.exception("a task of an async handler raised into the event loop")
+
+
+def _mend(idle: bool) -> None:
+    care = Care(connections.all())
+    care.mend(idle)
+    care.watch()
 
 
 async def _leave() -> None:

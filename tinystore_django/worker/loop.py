@@ -15,8 +15,8 @@ from django.db import Error
 from ..databases import database
 from ..databases.rows import Claimed, Fence, Held
 from ..lifecycle.aftermath import LOST
+from ..lifecycle.asking import Asked
 from ..lifecycle.claiming import turn
-from ..lifecycle.limiting import Asked
 from ..lifecycle.settling import Settling
 from ..signals import job_settled
 from ..values import first_line
@@ -119,8 +119,7 @@ class Loop(threading.Thread):
     def _turn(self) -> float:
         self._unsettled += self._ends.take()
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
-        ended = [one.task.held for one in self._unsettled]
-        hold = self._hold
+        hold, ended = self._hold, [one.task.held for one in self._unsettled]
         asked = Asked(self._wanted(), hold.limits, ended, hold.floors)
         settling, claimed = turn(hold.alias, hold.take(), finished, asked)
         self._note_settled(settling)
