@@ -96,19 +96,21 @@ def _rate(jobs: int, db: str, drain: Callable[[], None]) -> float:
 
 def _bare(db: str, n: int) -> None:
     with bench.raw() as driver:
-        while _claim_and_settle(driver, db, n):
-            pass
+        ids = turn(driver, db, [], n)
+        while ids:
+            ids = turn(driver, db, ids, n)
 
 
-def _claim_and_settle(driver: Any, db: str, n: int) -> int:
+def turn(driver: Any, db: str, ended: list[int], n: int) -> list[int]:
+    """Settles what has ended and claims so many, in one transaction: the primary keys of these."""
     driver.execute(BEGIN[db])
-    ids = [row[0] for row in driver.execute(CLAIM[db], {"now": time.time_ns() // 1000, "n": n}).fetchall()]
     if db == "postgresql":
-        driver.execute(SETTLE[db], {"ids": ids})
+        driver.execute(SETTLE[db], {"ids": ended})
     else:
-        driver.executemany(SETTLE[db], [(one,) for one in ids])
+        driver.executemany(SETTLE[db], [(one,) for one in ended])
+    claimed = driver.execute(CLAIM[db], {"now": time.time_ns() // 1000, "n": n}).fetchall()
     driver.execute("commit")
-    return len(ids)
+    return [id for (id,) in claimed]
 
 
 if __name__ == "__main__":

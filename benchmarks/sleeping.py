@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 
 from benchmarks import bench
-from benchmarks.drain import CLAIM, NUMBERS, SETTLE
+from benchmarks.drain import NUMBERS, turn
 
 TAKES = 0.01
 
@@ -39,25 +39,18 @@ def _bare(chosen: Any) -> float:
         cursor.execute(NUMBERS[chosen.db], {"jobs": chosen.jobs})
     running: deque[tuple[float, int]] = deque()
     began, left = time.monotonic(), chosen.jobs
-    while left:
-        ended = []
-        while running and running[0][0] <= time.monotonic():
-            ended.append(running.popleft()[1])
-        claimed = _turn(chosen.db, ended, chosen.concurrency - len(running))
-        ends_at = time.monotonic() + TAKES
-        running.extend((ends_at, id) for id in claimed)
-        left -= len(ended)
-        if running:
-            time.sleep(max(0.0, running[0][0] - time.monotonic()))
+    with bench.raw() as driver:
+        while left:
+            ended = []
+            while running and running[0][0] <= time.monotonic():
+                ended.append(running.popleft()[1])
+            claimed = turn(driver, chosen.db, ended, chosen.concurrency - len(running))
+            ends_at = time.monotonic() + TAKES
+            running.extend((ends_at, id) for id in claimed)
+            left -= len(ended)
+            if running:
+                time.sleep(max(0.0, running[0][0] - time.monotonic()))
     return float(chosen.jobs) / (time.monotonic() - began)
-
-
-def _turn(db: str, ended: list[int], free: int) -> list[int]:
-    with transaction.atomic(), connection.cursor() as cursor:
-        if ended:
-            cursor.execute(SETTLE.format(ids=",".join(map(str, ended))))
-        cursor.execute(CLAIM[db], {"now": time.time_ns() // 1000, "n": free})
-        return [id for (id,) in cursor.fetchall()]
 
 
 async def _asleep(value: int) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
@@ -28,6 +29,10 @@ class Coroutines:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._given: deque[tuple[Task, Callable[[Ended], object]]] = deque()
+        self._called = (
+            False  # whether the loop was told of those given: to wake it for each would take longer than they
+        )
         self._looks_at = 0.0
 
     def start(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
@@ -35,7 +40,10 @@ class Coroutines:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._run, args=[self._loop], name="tinystore-coroutines", daemon=True).start()
-        self._loop.call_soon_threadsafe(self._begin, task, on_ended)
+        self._given.append((task, on_ended))
+        if not self._called:
+            self._called = True
+            self._loop.call_soon_threadsafe(self._begin)
 
     def stop(self) -> None:
         """Ends the loop, and with it what is left of its tasks."""
@@ -44,10 +52,12 @@ class Coroutines:
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
-    def _begin(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
-        running = asyncio.ensure_future(self._perform(task, on_ended))
-        self._tasks.add(running)  # the loop itself holds its tasks only weakly
-        running.add_done_callback(self._tasks.discard)
+    def _begin(self) -> None:
+        self._called = False
+        while self._given:
+            running = asyncio.ensure_future(self._perform(*self._given.popleft()))
+            self._tasks.add(running)  # the loop itself holds its tasks only weakly
+            running.add_done_callback(self._tasks.discard)
 
     async def _perform(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
         ended = await self._ended(task)
