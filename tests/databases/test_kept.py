@@ -90,13 +90,24 @@ def test_a_session_that_forgets_is_noticed_and_asked_without(
     with connection.cursor() as cursor:
         cursor.execute("deallocate all")  # as behind a pooler, where the next transaction is another session's
 
-    with pytest.raises(DatabaseError) as error:
+    assert len(own.claim(1, {"emails": 1}).held) == 1
+    assert [record.message for record in caplog.records if "set NOTIFY to False" in record.message]
+    assert kept() == []
+
+
+def test_a_transaction_that_a_forgotten_statement_broke_is_the_callers_to_make_again(
+    own: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own, "_keeps", True)
+    own.claim(1, {"emails": 1})
+    with connection.cursor() as cursor:
+        cursor.execute("deallocate all")
+
+    with pytest.raises(DatabaseError) as error, transaction.atomic():
         own.claim(1, {"emails": 1})
 
     assert isinstance(error.value.__cause__, InvalidSqlStatementName)
-    assert [record.message for record in caplog.records if "set NOTIFY to False" in record.message]
-    assert len(own.claim(1, {"emails": 1}).held) == 1
-    assert kept() == []
+    assert own.claim(1, {"emails": 1}).held == []
 
 
 def test_a_plan_made_for_an_empty_table_is_made_anew(own: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from psycopg import ClientCursor
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+from psycopg.pq import TransactionStatus
 
 from .. import conf
 from ..timing import clock
@@ -140,15 +141,15 @@ class PostgreSQLRounds(Database):
         """The same by the driver, whose session keeps the statements prepared, if it may keep anything."""
         session = self.driver()
         cursor = ClientCursor(session)
-        try:
-            if self._keeps and conf.notify():
-                statements = kept_by(session).calls(cursor, statements)
-            cursor.execute(";".join(statements), parameters)
-        except (InvalidSqlStatementName, DuplicatePreparedStatement):
-            self._keeps = False
-            logger.warning("%s", POOLED)
-            raise
-        return _answers(cursor)
+        if self._keeps and conf.notify():
+            try:
+                return _answers(cursor.execute(";".join(kept_by(session).calls(cursor, statements)), parameters))
+            except (InvalidSqlStatementName, DuplicatePreparedStatement):
+                self._keeps = False
+                logger.warning("%s", POOLED)
+                if session.info.transaction_status != TransactionStatus.IDLE:
+                    raise  # what the transaction did before is undone
+        return _answers(cursor.execute(";".join(statements), parameters))
 
     def claim(
         self,
