@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -233,31 +234,37 @@ def leave_open(alias: str) -> None:
         cursor.execute("select 1")
 
 
+@contextmanager
+def cared_for() -> Iterator[Care]:
+    """The care of this thread's connections, which stay those of other tests."""
+    care = Care()
+    yield care
+    care.end()
+
+
 def test_a_connection_that_a_handler_put_in_the_place_of_ours_is_looked_after_as_well() -> None:
-    care, before = Care(), connections["default"]
-    try:
+    before = connections["default"]
+    with cared_for() as care:
         with care:
             connections["default"] = type(before)(before.settings_dict, "default")
             leave_open("default")
-
         assert connections["default"].connection is None
+
         with care:
             leave_open("default")
         assert not connections["default"].in_atomic_block
-    finally:
-        connections["default"] = before
+    connections["default"] = before
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])
 def test_a_database_that_a_handler_named_at_its_run_is_looked_after_as_well() -> None:
     named = connections.databases.pop("other")
-    care = Care()
+    with cared_for() as care:
+        with care:
+            connections.databases["other"] = named
+            leave_open("other")
+        assert connections["other"].connection is None
 
-    with care:
-        connections.databases["other"] = named
-        leave_open("other")
-    assert connections["other"].connection is None
-
-    with care:
-        leave_open("other")
-    assert not connections["other"].in_atomic_block
+        with care:
+            leave_open("other")
+        assert not connections["other"].in_atomic_block

@@ -97,8 +97,7 @@ class Care:
                 self._watched.append(connection)
 
     def _all(self) -> Sequence[BaseDatabaseWrapper]:
-        every = connections.all()
-        return [one for one in every if one.alias not in self._theirs] if self._theirs else every
+        return [one for one in connections.all() if one.alias not in self._theirs]
 
     def end(self) -> None:
         """Has no change noted any more, in those where it was not before."""
