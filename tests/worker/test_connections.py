@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -155,7 +156,7 @@ def test_a_connection_that_a_handler_closed_under_django_is_replaced() -> None:
 def test_a_connection_that_died_while_idle_is_noticed_before_the_run() -> None:
     raw().close()
 
-    Care(connections.all()).mend()
+    Care().mend()
 
     assert connection.connection is None
     assert Order.objects.count() == 0
@@ -183,7 +184,7 @@ def test_an_idle_connection_is_kept_for_its_age_or_a_minute_where_that_is_none(
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now + idle)
 
-    Care(connections.all()).mend()
+    Care().mend()
 
     assert (connection.connection is before) is kept
     connection.close()
@@ -195,7 +196,7 @@ def test_without_an_age_a_connection_is_kept_for_good(monkeypatch: pytest.Monkey
     before = raw()
     monkeypatch.setattr(time, "monotonic", lambda: 1e9)
 
-    Care(connections.all()).mend()
+    Care().mend()
 
     assert connection.connection is before
     connection.close()
@@ -225,3 +226,45 @@ def test_at_a_threads_end_its_connections_are_closed() -> None:
     close_all()
 
     assert connection.connection is None
+
+
+def leave_open(alias: str) -> None:
+    transaction.atomic(using=alias).__enter__()
+    with connections[alias].cursor() as cursor:
+        cursor.execute("select 1")
+
+
+@contextmanager
+def cared_for() -> Iterator[Care]:
+    """The care of this thread's connections, which stay those of other tests."""
+    care = Care()
+    yield care
+    care.end()
+
+
+def test_a_connection_that_a_handler_put_in_the_place_of_ours_is_looked_after_as_well() -> None:
+    before = connections["default"]
+    with cared_for() as care:
+        with care:
+            connections["default"] = type(before)(before.settings_dict, "default")
+            leave_open("default")
+        assert connections["default"].connection is None
+
+        with care:
+            leave_open("default")
+        assert not connections["default"].in_atomic_block
+    connections["default"] = before
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_a_database_that_a_handler_named_at_its_run_is_looked_after_as_well() -> None:
+    named = connections.databases.pop("other")
+    with cared_for() as care:
+        with care:
+            connections.databases["other"] = named
+            leave_open("other")
+        assert connections["other"].connection is None
+
+        with care:
+            leave_open("other")
+        assert not connections["other"].in_atomic_block

@@ -9,10 +9,11 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from tests.programs import wait_for
-from tinystore_django import Concurrency, Store, Worker, models
+from tinystore_django import Backoff, Concurrency, Store, Worker, models
 from tinystore_django.lifecycle import asides
 from tinystore_django.worker import loop
 from tinystore_django.worker.hold import Hold
+from tinystore_django.worker.pool import Pool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,6 +38,24 @@ def test_a_round_that_fails_is_followed_by_another(
 
     assert failed == [error]
     assert "stumbled, and goes on" in caplog.text
+
+
+def test_a_job_for_which_the_system_has_no_thread_is_a_failed_attempt(
+    shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, start, refused = shop.queue("emails", backoff=Backoff("1ms", "1ms")), Pool.start, []
+
+    def stumbling(pool: Pool, call: Any) -> None:
+        if not refused:
+            refused.append(call)
+            raise RuntimeError("can't start new thread")
+        start(pool, call)
+
+    monkeypatch.setattr(Pool, "start", stumbling)
+    seen: list[tuple[str, int]] = []
+    queue.add("a")
+    with queue.work(lambda value, run: seen.append((value, run.attempt))):
+        wait_for(lambda: seen == [("a", 2)])
 
 
 def test_nothing_is_claimed_under_a_lease_that_may_have_run_out(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,10 @@
-"""The threads of sync handlers."""
+"""The threads of sync handlers: each call has one at once, also where the system has no more of them for a while."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 
 import pytest
@@ -14,6 +16,20 @@ from tinystore_django.worker.pool import Pool
 pytestmark = [pytest.mark.once, pytest.mark.django_db]
 
 DEADLINE = 30.0
+NO_MORE = "can't start new thread"
+
+
+class Refused(threading.Thread):
+    def start(self) -> None:
+        raise RuntimeError(NO_MORE)
+
+
+@contextmanager
+def no_more_threads() -> Iterator[None]:
+    """The system refuses each further thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "Thread", Refused)
+        yield
 
 
 def together(pool: Pool, count: int) -> None:
@@ -97,3 +113,30 @@ def test_a_stopped_pool_ends_its_idle_threads_and_a_busy_one_after_its_call() ->
     wait_for(lambda: left() == 1)
     going.set()
     wait_for(lambda: left() == 0)
+
+
+def test_without_a_thread_a_call_is_refused_and_the_next_one_runs() -> None:
+    pool, ran = Pool(), list[int]()
+
+    with no_more_threads(), pytest.raises(RuntimeError, match=NO_MORE):
+        pool.start(lambda care: ran.append(1))
+    pool.start(lambda care: ran.append(2))
+
+    wait_for(lambda: ran == [2])
+    pool.stop()
+
+
+def test_where_no_thread_can_be_added_those_there_are_run_all_calls() -> None:
+    pool, ran = Pool(), list[int]()
+    began, goes_on = threading.Event(), threading.Event()
+    pool.start(lambda care: (began.set(), goes_on.wait(DEADLINE)))
+    assert began.wait(DEADLINE)
+
+    with no_more_threads():
+        for number in range(3):
+            pool.start(lambda care, number=number: ran.append(number))
+        goes_on.set()
+        wait_for(lambda: ran == [0, 1, 2])
+
+    together(pool, 3)
+    pool.stop()

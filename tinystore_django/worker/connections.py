@@ -46,7 +46,7 @@ _inherited: list[BaseDatabaseWrapper] = []
 def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
     """Runs a handler with this thread's connections checked before and put in order after, but for those of the
     aliases that are the caller's, who is inside a transaction on them."""
-    care = Care([one for one in connections.all() if one.alias not in theirs])
+    care = Care(theirs)
     try:
         with care:
             yield
@@ -55,10 +55,12 @@ def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
 
 
 class Care:
-    """Looks after connections of one thread: a context manager around each of its handlers' runs."""
+    """Looks after connections of one thread, but for some aliases': a context manager around each of its handlers'
+    runs."""
 
-    def __init__(self, some: Sequence[BaseDatabaseWrapper]) -> None:
-        self._connections = some
+    def __init__(self, theirs: Container[str] = ()) -> None:
+        self._theirs = theirs
+        self._connections = self._all()
         self._watched: list[BaseDatabaseWrapper] = []
         self._handled = False
 
@@ -70,9 +72,11 @@ class Care:
     def __exit__(self, *error: object) -> None:
         """Rolls back and closes whatever is not as a fresh connection would be."""
         _here.handles = self._handled
+        before, self._connections = self._connections, self._all()
         for connection in self._connections:
             if connection.connection is not None:
-                if connection.alias in _here.changed or not _clean(connection) or is_pooled(connection):
+                # One that the handler made, of another alias or in the place of this one's: nobody watched it.
+                if connection not in before or _worn_by_run(connection) or not _clean(connection):
                     _close(connection)
                 connection.queries_log.clear()
         _here.changed.clear()
@@ -91,6 +95,9 @@ class Care:
             if _note_change not in connection.execute_wrappers:
                 connection.execute_wrappers.append(_note_change)
                 self._watched.append(connection)
+
+    def _all(self) -> Sequence[BaseDatabaseWrapper]:
+        return [one for one in connections.all() if one.alias not in self._theirs]
 
     def end(self) -> None:
         """Has no change noted any more, in those where it was not before."""
@@ -154,6 +161,10 @@ def _clean(connection: BaseDatabaseWrapper) -> bool:
     if connection.vendor in VENDORS and connection.settings_dict["AUTOCOMMIT"]:
         return database(connection.alias).is_clean()
     return not connection.errors_occurred or connection.is_usable()
+
+
+def _worn_by_run(connection: BaseDatabaseWrapper) -> bool:
+    return connection.alias in _here.changed or is_pooled(connection)
 
 
 def _worn(connection: BaseDatabaseWrapper) -> bool:

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
-from django.db import connections
 
 from .connections import Care, close_all
 from .execution import Ended, Task, aperform, broken
@@ -105,7 +104,7 @@ class Coroutines:
 
 
 def _mend(idle: bool) -> None:
-    care = Care(connections.all())
+    care = Care()
     care.mend(idle)
     care.watch()
 

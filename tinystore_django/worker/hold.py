@@ -189,5 +189,8 @@ def let_go(alias: str) -> None:
 
 def drop(alias: str) -> None:
     """Closes this thread's connection, however broken it is."""
+    connection = database(alias).connection
     with suppress(Error):
-        database(alias).connection.close()
+        if is_pooled(connection) and connection.connection is not None:
+            connection.connection.close()  # or its pool would hand on what went wrong with it, such as a plan
+        connection.close()

@@ -200,8 +200,11 @@ class Loop(threading.Thread):
         task.control.on_progress = self._hold.on_progress
         if task.handler.is_async:
             self._coroutines.start(task, self._ends.note)
-        else:
+            return
+        try:
             self._pool.start(partial(self._perform, task))
+        except RuntimeError as error:  # no thread to be had
+            self._ends.note(broken(task, error))
 
     def _perform(self, task: Task, care: Care) -> None:
         self._ends.note(_perform(task, care))

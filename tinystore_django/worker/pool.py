@@ -6,8 +6,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from django.db import connections
-
 from .connections import Care, close_all
 
 Call = Callable[[Care], object]
@@ -31,11 +29,15 @@ class Pool:
         self._stopped = False
 
     def start(self, call: Call) -> None:
-        """Runs a call, which raises nothing, in an idle thread or a new one."""
+        """Runs a call, which raises nothing, in an idle thread or a new one.
+
+        Raises:
+            RuntimeError: there is no thread, and the system starts none.
+        """
         with self._lock:
-            self._calls.append(call)
             if not self._one_comes:
                 self._call_in()
+            self._calls.append(call)
 
     def stop(self) -> None:
         """Lets each thread end once it is idle."""
@@ -45,18 +47,27 @@ class Pool:
                 self._idle.pop().release()
 
     def _call_in(self) -> None:
-        self._one_comes = True
+        self._one_comes = bool(self._idle) or self._is_begun()
         if self._idle:
             self._idle.pop().release()
-            return
-        self._threads += 1
+
+    def _is_begun(self) -> bool:
+        """Begins a thread; False where the system has no more, and those that are busy have to do."""
         # Daemons: Python cannot end a thread, and a handler that never returns must not keep the process.
-        threading.Thread(target=self._run, name=f"tinystore-run-{self._threads}", daemon=True).start()
+        thread = threading.Thread(target=self._run, name=f"tinystore-run-{self._threads + 1}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+            return False
+        self._threads += 1
+        return True
 
     def _run(self) -> None:
         bell = threading.Lock()
         bell.acquire()
-        care = Care(connections.all())
+        care = Care()
         self._came()
         try:
             while (call := self._next(bell)) is not None:
