@@ -98,3 +98,12 @@ def test_a_sqlite_that_is_too_old_is_an_error(monkeypatch: Any) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 9))
 
     assert [message.id for message in check_databases()] == ["tinystore.E003"]
+
+
+def test_a_database_that_never_commits_by_itself_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connection.settings_dict, "AUTOCOMMIT", False)
+
+    messages = told(check_databases())
+
+    assert [id for id, _ in messages] == ["tinystore.E004"]
+    assert "AUTOCOMMIT" in messages[0][1]

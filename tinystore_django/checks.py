@@ -27,7 +27,7 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_databases(**kwargs: Any) -> list[CheckMessage]:
-    """E002, E003: a database that cannot hold a queue. W001: a commit there may be lost with the machine's power."""
+    """E002 to E004: a database that cannot hold a queue. W001: a commit there may be lost with the machine's power."""
     aliases = sorted({declaration.alias for declaration in declared()})
     return [message for alias in aliases for message in _check_database(alias)]
 
@@ -52,7 +52,14 @@ def _check_database(alias: str) -> list[CheckMessage]:
     if vendor not in VENDORS:
         hint = f"use {' or '.join(VENDORS)}, or name another alias: Store(using=...)"
         return [Error(f"a queue is in database {alias!r}, which is {vendor}", hint, id="tinystore.E002")]
-    return _check_sqlite(alias) if vendor == "sqlite" else []
+    return [*_check_autocommit(alias), *(_check_sqlite(alias) if vendor == "sqlite" else [])]
+
+
+def _check_autocommit(alias: str) -> list[CheckMessage]:
+    if connections[alias].settings_dict["AUTOCOMMIT"]:
+        return []
+    text = f"database {alias!r} has AUTOCOMMIT False: no worker's connection would commit, and its jobs would run again"
+    return [Error(text, "leave it True, and use transaction.atomic", id="tinystore.E004")]
 
 
 def _check_sqlite(alias: str) -> list[CheckMessage]:
