@@ -54,6 +54,7 @@ def test_calls_that_wait_for_each_other_all_run_at_once() -> None:
     pool = Pool()
 
     together(pool, 60)
+    wait_for(lambda: len(pool._idle) == 60)
     together(pool, 60)
 
     assert pool._threads == 60

@@ -25,7 +25,7 @@ class Limits(ABC):
     QUEUES: ClassVar[str]
     STARTS: ClassVar[str]
     LOGS: ClassVar[str]
-    PAGES: ClassVar[str] = "0"  # how many pages of the index of ready jobs this session has read, if that can be told
+    ENTRIES: ClassVar[str] = "0"  # how many entries of ready jobs this session has read, if that can be told
     LOCK: ClassVar[Sequence[str]]
     LET_GO: ClassVar[Sequence[str]] = ()
     BRING_BACK: ClassVar[str]
@@ -180,7 +180,13 @@ class Limits(ABC):
         before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
         window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW
         window = window.replace("{locked}", self.LOCKED if locks else "")
-        statements = [*before, pages := f"select {self.PAGES}", window, pages, *([self.RUNNING] if counts else ())]
+        statements = [
+            *before,
+            entries := f"select {self.ENTRIES}",
+            window,
+            entries,
+            *([self.RUNNING] if counts else ()),
+        ]
         parameters = {"queue": queue, "back": as_json(back), "jobs": as_jobs(aside), "until": until, "most": most}
         parameters |= {"start_at": start.at, "start_id": start.id}
         read, rows, then, *running = self._run_all(statements, parameters)[len(before) :]

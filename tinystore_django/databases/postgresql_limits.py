@@ -10,7 +10,7 @@ class PostgreSQLLimits(Limits):
     STARTS = "json_to_recordset(%(starts)s::json) known(queue text, at bigint, id bigint)"
     # It is put back between transactions only, so that a difference within one is what was read in between: however
     # slow the machine, dead entries show in it.
-    PAGES = "pg_stat_get_xact_blocks_fetched('tinystore_job_ready'::regclass)"
+    ENTRIES = "pg_stat_get_xact_tuples_returned('tinystore_job_ready'::regclass)"
     LOGS = 'json_to_recordset(%(logs)s::json) kept("group" text, starts text, free_at bigint, until bigint)'
 
     # A transaction of somebody's own that called `run_due` may hold the row for as long as it likes.

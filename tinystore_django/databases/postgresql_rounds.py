@@ -65,14 +65,14 @@ class PostgreSQLRounds(Database):
               order by job.at, job.id limit wanted.free for update skip locked) head
             where {Database.PLAYING.format(queue="wanted.queue")}))
           returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
-        select {{now}}, {LIMITS.PAGES} - always.pages, (
+        select {{now}}, {LIMITS.ENTRIES} - always.entries, (
             select min(head.at) from unnest(%(queues)s::text[]) known(queue)
             cross join lateral (
               select at from tinystore_django_job where queue = known.queue and state = 0 and at > {{now}}
               order by at limit 1) head
             where {Database.PLAYING.format(queue="known.queue")}),
           case row_number() over () when 1 then array(select array[id, run, lease] from removed) end, claimed.*
-        from (select {LIMITS.PAGES} as pages) always left join claimed on true
+        from (select {LIMITS.ENTRIES} as entries) always left join claimed on true
     """
 
     # The same with a bound on what runs; without the row that was to be locked, nothing can be counted.
@@ -194,9 +194,9 @@ def _answers(cursor: Any) -> list[Rows]:
 
 
 def _claimed(lease: int, rows: Rows) -> Claimed:
-    now, pages, next_due, removed, *_ = rows[0]
+    now, entries, next_due, removed, *_ = rows[0]
     taken = [row[4:] for row in rows if row[4] is not None]
-    return Claimed(now, held(lease, taken), next_due, _as_fences(removed), pages)
+    return Claimed(now, held(lease, taken), next_due, _as_fences(removed), entries)
 
 
 def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:

@@ -75,7 +75,7 @@ class Claimed:
     held: list[Held] = field(default_factory=list)
     next_due: int | None = None
     removed: set[Fence] = field(default_factory=set)
-    pages: int = 0  # of the line's index that it read, where the database says so
+    entries: int = 0  # of the line's index that it read, where the database says so
     floored: bool = False  # jobs before its start may have been left
 
 

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 from ..databases.rows import BEGINNING, Claimed, Held, Start
 
-# Pages of the index that a claim reads at the most where little is dead, for each queue: four to come down to the first
-# entry, and one for each two hundred jobs.
-FEW = 32
-# Seconds for which claims then begin further on, for each page that this one read: a page of dead entries takes up to
-# 20 microseconds, so that the looks from the beginning take a twentieth of the time.
-SECONDS, LONGEST = 0.0004, 1.0
+# Entries of a queue that a claim reads at the most where little is dead.
+FEW = 6_000
+# How many claims running have to read more. Of what is dead to everybody the first claim marks the entries, and those
+# after it do not count them: only what an open transaction keeps is read each time.
+RUNNING = 3
+# Seconds for which claims then begin further on, for each entry that this one read: a dead one takes 0.1 microseconds,
+# so that the looks from the beginning take a twentieth of the time.
+SECONDS, LONGEST = 0.000002, 1.0
 # Microseconds that a claim looks back at least: most transactions commit within them what they have added.
 BACK = 1_000_000
 
@@ -34,6 +36,7 @@ class Floors:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._floors: dict[str, _Floor] = {}
+        self._long = 0  # claims from the beginning that read many entries, running
 
     def starts(self) -> dict[str, Start]:
         """Where the next claim of a queue begins, for those that have a floor."""
@@ -56,9 +59,11 @@ class Floors:
         """
         asked = {queue: free for queue, free in wanted.items() if free > 0}
         now, before = self._monotonic(), self._floors
-        ends = now + min(LONGEST, claimed.pages * SECONDS) if claimed.pages > FEW * len(asked) else now
         floors = {queue: before.get(queue, _Floor(start, now)) for queue, start in starts.items()}
         began = [floors[queue].ends for queue in asked if queue in floors]
+        if not began:
+            self._long = self._long + 1 if claimed.entries > FEW * len(asked) else 0
+        ends = now + min(LONGEST, claimed.entries * SECONDS) if self._long >= RUNNING else now
         for queue, free in asked.items():
             floor = floors.get(queue, _Floor(BEGINNING, ends))
             start = _reached(claimed, queue, free, queue in bounded) or floor.start

@@ -51,9 +51,9 @@ def together(claims: Sequence[Claimed]) -> Claimed:
     """What several claims of one round took."""
     due = [one.next_due for one in claims if one.next_due is not None]
     held = [one for some in claims for one in some.held]
-    pages, floored = sum(one.pages for one in claims), any(one.floored for one in claims)
+    entries, floored = sum(one.entries for one in claims), any(one.floored for one in claims)
     now = max(one.now for one in claims)
-    return Claimed(now, held, min(due, default=None), pages=pages, floored=floored)
+    return Claimed(now, held, min(due, default=None), entries=entries, floored=floored)
 
 
 def lock(store: Database, queues: Sequence[str], lets_go: bool, with_rates: bool = False) -> Locked:
@@ -93,7 +93,7 @@ class _Claim:
         self.aside: list[Waiting] = []  # to be set aside before the next one
         # Jobs that come back have earlier places than a floor.
         self.starts = asked.floors.starts() if self.options.heads is None else {}
-        self.pages = 0
+        self.entries = 0
         self.floors = asked.floors
         self.touched: set[str] = set()  # groups whose logs are to be written
         # How the look for jobs ended: with as many as wanted, with too few, or before it had seen them all.
@@ -120,7 +120,7 @@ class _Claim:
         taken = self._take(free)
         if self.end == "short" and self._refill():
             taken += self._take(free - len(taken))
-        claimed = Claimed(self.now, taken, self._close(), pages=self.pages)
+        claimed = Claimed(self.now, taken, self._close(), entries=self.entries)
         if self.options.heads is not None:
             return claimed
         return self.floors.note({self.queue: free}, self.starts, {self.queue}, claimed)
@@ -158,7 +158,7 @@ class _Claim:
     def _look(self, size: int) -> list[Waiting]:
         counts = self.options.concurrency is not None and not self.counted
         rate = self.options.group_rate
-        running, waiting, pages = self.limits.look(
+        running, waiting, entries = self.limits.look(
             self.queue,
             self.back,
             self.aside,
@@ -169,7 +169,7 @@ class _Claim:
             locks=self.locks,
             with_starts=rate is not None,
         )
-        self.pages += pages
+        self.entries += entries
         if counts:
             self.room.running, self.counted = running, True
         self.back, self.aside = Counter(), []
