@@ -15,6 +15,7 @@ from tinystore_django.control import Control
 from tinystore_django.databases.rows import Claimed
 from tinystore_django.lifecycle import leasing, stepping
 from tinystore_django.lifecycle.claiming import claim
+from tinystore_django.lifecycle.floors import RUNNING
 from tinystore_django.testing import Clock
 from tinystore_django.worker.hold import Hold
 
@@ -125,7 +126,8 @@ def test_claims_begin_at_the_first_job_again_once_it_has_put_some_back(hold: Hol
     lost.take_one(queue)
 
     def has_floor() -> bool:
-        hold.floors.note({"emails": 1}, {}, (), Claimed(0, pages=10**6))
+        for _ in range(RUNNING):
+            hold.floors.note({"emails": 1}, {}, (), Claimed(0, entries=10**6))
         return "emails" in hold.floors.starts()
 
     assert has_floor()

@@ -180,13 +180,8 @@ class Limits(ABC):
         before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
         window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW
         window = window.replace("{locked}", self.LOCKED if locks else "")
-        statements = [
-            *before,
-            entries := f"select {self.ENTRIES}",
-            window,
-            entries,
-            *([self.RUNNING] if counts else ()),
-        ]
+        entries = f"select {self.ENTRIES}"
+        statements = [*before, entries, window, entries, *([self.RUNNING] if counts else ())]
         parameters = {"queue": queue, "back": as_json(back), "jobs": as_jobs(aside), "until": until, "most": most}
         parameters |= {"start_at": start.at, "start_id": start.id}
         read, rows, then, *running = self._run_all(statements, parameters)[len(before) :]
