@@ -29,9 +29,7 @@ class Coroutines:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._given: deque[tuple[Task, Callable[[Ended], object]]] = deque()
-        self._called = (
-            False  # whether the loop was told of those given: to wake it for each would take longer than they
-        )
+        self._called = False  # whether the loop was told of those given: it is woken once for many
         self._looks_at = 0.0
 
     def start(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
