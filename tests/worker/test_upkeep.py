@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.db import Error
 
 from tests.byhand import NOON, Hand
 from tests.programs import wait_for
-from tinystore_django import Queue, Store, models
+from tinystore_django import Queue, Store, Worker, models
 from tinystore_django.lifecycle import clearing, leasing
 from tinystore_django.testing import clock
 from tinystore_django.worker import upkeep
@@ -92,3 +93,32 @@ def test_a_report_that_fails_again_and_again_does_not_put_off_the_renewal(
 
 def _fail() -> bool:
     raise Error("the database is locked")
+
+
+def test_a_lease_renewed_as_its_worker_ends_is_not_lost(
+    emails: Queue[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    given_back, renewed = threading.Event(), threading.Event()
+    real_back, real_renew = Hold.return_all, leasing.renew
+
+    def give_back(hold: Hold) -> None:
+        real_back(hold)
+        given_back.set()
+        assert renewed.wait(10)
+
+    def renew(*about: Any) -> Any:
+        late = given_back.is_set()
+        renewal = real_renew(*about)
+        if late:
+            renewed.set()
+        return renewal
+
+    monkeypatch.setattr(Hold, "return_all", give_back)
+    monkeypatch.setattr(leasing, "renew", renew)
+    declaration = emails._declaration.handled_by(print)
+    with Worker([declaration], lease=300_000).start():
+        pass
+
+    assert renewed.is_set()
+    assert "the lease was lost" not in caplog.text
+    assert not models.Lease.objects.exists()

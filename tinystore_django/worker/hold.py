@@ -146,13 +146,17 @@ class Hold:
             self._give_back(leasing.unknown(self.alias, self.lease, self.runs))
 
     def return_all(self) -> None:
-        """Gives back the runs in progress, their attempts not counted, and ends the lease."""
+        """Gives back the runs in progress, their attempts not counted."""
         for control in self.runs.values():
             control.stop("lost")
         self._give_back([control.held for control in self.runs.values()])
+        self.write_tally()
+
+    def give_up(self) -> None:
+        """Ends the lease. For the thread that renews it: another's end would look to that one like a lease lost."""
         if self.lease is not None:
             leasing.give_up(self.alias, self.lease)
-        self.write_tally()
+            self.lease = None
 
     def options_of(self, queue: str) -> QueueOptions | None:
         """What this process knows of a queue, whether it runs it or not; a lost job may be of any."""

@@ -68,8 +68,11 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     try:
         yield hold
     finally:
-        upkeep.stop()
-        hold.return_all()
+        try:
+            hold.return_all()
+        finally:
+            upkeep.stop()
+            hold.give_up()  # where no thread renewed it
 
 
 class AtOnce:

@@ -61,8 +61,9 @@ class Upkeep(threading.Thread):
             close_all()
 
     def _leave(self) -> None:
-        if self._hold.reported:
-            with suppress(Error):  # the next worker's upkeep does it
+        with suppress(Error):  # the lease runs out by itself, and the next worker's upkeep clears
+            self._hold.give_up()
+            if self._hold.reported:
                 clear_progress(self._hold.alias)
 
     def _tend(self) -> float:
