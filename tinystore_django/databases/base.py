@@ -132,7 +132,9 @@ class Database(Statements):
     ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
         each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
-        that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`."""
+        that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`.
+
+        Nothing is claimed where an ended run is not the last of its job: the next one may come before all others."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

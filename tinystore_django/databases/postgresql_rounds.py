@@ -37,13 +37,13 @@ class PostgreSQLRounds(Database):
     # planned as a walk of all jobs where the statistics say that there are none.
     REMOVED = """
         ended as materialized (
-          select found.id from unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
+          select found.* from unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
           cross join lateral (
-            select id from tinystore_django_job job
-            where job.id = done.id and job.run = done.run and job.lease = done.lease
-              and (job.next_at is null or job.cancelled) for update skip locked) found),
+            select id, job.next_at is null or job.cancelled as goes from tinystore_django_job job
+            where job.id = done.id and job.run = done.run and job.lease = done.lease for update skip locked) found),
         removed as (
-          delete from tinystore_django_job where id = any(array(select id from ended)) returning id, run, lease)
+          delete from tinystore_django_job where id = any(array(select id from ended where goes))
+          returning id, run, lease)
     """
 
     # A worker's whole round in one statement, and so in one trip and one commit. The ORM has no UPDATE of a
@@ -63,7 +63,7 @@ class PostgreSQLRounds(Database):
               select id from tinystore_django_job job where job.queue = wanted.queue and state = 0
                 and job.at <= {{now}} and (job.at, job.id) >= (wanted.at, wanted.id)
               order by job.at, job.id limit wanted.free for update skip locked) head
-            where {Database.PLAYING.format(queue="wanted.queue")}))
+            where {Database.PLAYING.format(queue="wanted.queue")} and not exists (select from ended where not goes)))
           returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
         select {{now}}, {LIMITS.ENTRIES} - always.entries, (
             select min(head.at) from unnest(%(queues)s::text[]) known(queue)
