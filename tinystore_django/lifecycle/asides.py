@@ -32,6 +32,14 @@ def tend(alias: str, limits: Limited) -> bool:
     return bool(back)
 
 
+def look(alias: str, limits: Limited) -> bool:
+    """Brings back what was left aside in these queues, where nobody has just looked; whether there was any. For queues
+    that always have something to start: a claim looks only where it finds too little."""
+    now, heads = database(alias).limits.heads(sorted(limits))
+    due = [queue for queue, head in heads.items() if head.refill_at is not None and head.refill_at <= now]
+    return any([_refill(alias, queue, limits[queue]) for queue in due])
+
+
 def ended(alias: str, runs: Iterable[Held]) -> None:
     """Makes free what these runs held in their groups, after they were settled outside a claim."""
     freed: defaultdict[str, Counter[str]] = defaultdict(Counter)

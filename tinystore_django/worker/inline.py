@@ -54,9 +54,10 @@ def _run_in_threads(declarations: Sequence[Declaration], concurrency: int | None
 def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     hold = Hold(declarations, conf.lease())
     hold.take()
-    for held, outcome in hold.sweep().items():
-        hold.tally.ended(held, outcome)
-        announcing.settled(held, outcome, LOST)
+    while lost := hold.sweep():
+        for held, outcome in lost.items():
+            hold.tally.ended(held, outcome)
+            announcing.settled(held, outcome, LOST)
     patience = Patience(hold.alias)
     upkeep = Upkeep(hold, patience, lambda lost: None)
     hold.on_progress = upkeep.report
