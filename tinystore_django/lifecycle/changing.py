@@ -7,7 +7,7 @@ from ..databases.rows import NewJob
 from ..models import Job, Step
 from ..options import QueueOptions
 from . import notices
-from .adding import check_room, insert, new_job
+from .adding import check_room, in_turn, insert, new_job
 from .asides import bring_back
 from .clearing import remember_cancels
 from .locking import NOT_STARTED, State, expired, known, lock
@@ -20,8 +20,9 @@ def set_(alias: str, queue: str, key: str, value: str, placing: Placing, options
     Raises:
         LimitError: it would add a job to the `max_waiting` that have not started.
     """
-    while not _set(alias, queue, key, value, placing, options):
-        pass  # another call added the id between our look and our insert: its job is the one to replace
+    with in_turn(alias, queue, options.max_waiting):
+        while not _set(alias, queue, key, value, placing, options):
+            pass  # another call added the id between our look and our insert: its job is the one to replace
 
 
 def _set(alias: str, queue: str, key: str, value: str, placing: Placing, options: QueueOptions) -> bool:
