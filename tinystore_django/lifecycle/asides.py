@@ -37,7 +37,8 @@ def look(alias: str, limits: Limited) -> bool:
     that always have something to start: a claim looks only where it finds too little."""
     now, heads = database(alias).limits.heads(sorted(limits))
     due = [queue for queue, head in heads.items() if head.refill_at is not None and head.refill_at <= now]
-    return any([_refill(alias, queue, limits[queue]) for queue in due])
+    back = [queue for queue in due if _refill(alias, queue, limits[queue])]
+    return bool(back)
 
 
 def ended(alias: str, runs: Iterable[Held]) -> None:
