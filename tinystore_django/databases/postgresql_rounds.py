@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 from .. import conf
 from ..timing import clock
 from .base import Database, held, parameters
+from .postgresql_isolation import is_strict
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
 from .rows import BEGINNING, Claimed, Fence, Settled, Start
@@ -141,6 +142,12 @@ class PostgreSQLRounds(Database):
         """The same by the driver, whose session keeps the statements prepared, if it may keep anything."""
         session = self.driver()
         cursor = ClientCursor(session)
+        if session.autocommit and is_strict(session):
+            return self._drive([self.ISOLATION, *statements], parameters, cursor)[1:]
+        return self._drive(statements, parameters, cursor)
+
+    def _drive(self, statements: Sequence[str], parameters: dict[str, Any], cursor: ClientCursor) -> list[Rows]:
+        session = cursor.connection
         if self._keeps and conf.notify():
             try:
                 return _answers(cursor.execute(";".join(kept_by(session).calls(cursor, statements)), parameters))

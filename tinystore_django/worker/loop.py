@@ -76,10 +76,12 @@ class Loop(threading.Thread):
 
     def run(self) -> None:
         try:
-            database(self._hold.alias).own_thread()
-            while not self._over():
-                self._ends.sleep(self._round())
-            self._leave()
+            store = database(self._hold.alias)
+            store.own_thread()
+            with store.read_committed():
+                while not self._over():
+                    self._ends.sleep(self._round())
+                self._leave()
         finally:
             self._pool.stop()
             self._coroutines.stop()

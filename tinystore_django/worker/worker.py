@@ -80,7 +80,8 @@ class Worker:
         """Opens the schedules and starts the threads. A database that does not answer is waited for by these."""
         self._hold.opening = partial(open_all, self.declarations)
         try:
-            self._hold.open()
+            with database(self.alias).read_committed():
+                self._hold.open()
         except Error as error:
             drop(self.alias)
             self.patience.lost(error)
