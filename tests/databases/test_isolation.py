@@ -66,6 +66,7 @@ def loops() -> Iterator[None]:
     store = database("default")
     store.own_thread()
     yield
+    connection.execute_wrappers.clear()
     store._here.own = None
     drop("default")
 
@@ -78,7 +79,8 @@ def test_a_loops_statement_is_read_committed_whatever_the_default_is(strict: str
     with store.worker_transaction():
         assert store.run(LEVEL) == [("read committed",)]
     assert store.run(LEVEL) == [("read committed",)]
-    assert sql(LEVEL) == [(strict,)]  # nothing is left in the session
+    assert sql(LEVEL) == [("read committed",)]  # what the ORM asks, too
+    assert sql("show default_transaction_isolation") == [(strict,)]  # nothing is left in the session
 
 
 def test_so_it_is_where_the_session_keeps_nothing(strict: str, loops: None, settings: Any) -> None:

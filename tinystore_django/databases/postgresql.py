@@ -94,6 +94,10 @@ class PostgreSQL(PostgreSQLRounds):
             if not session.closed:  # of `run_due` it is the caller's
                 session.isolation_level = chosen
 
+    def own_thread(self) -> None:
+        super().own_thread()
+        self.connection.execute_wrappers.append(self._committed)  # what the ORM asks of it goes by Django's cursor
+
     def read_committed(self) -> AbstractContextManager[Any]:
         return self.connection.execute_wrapper(self._committed)
 

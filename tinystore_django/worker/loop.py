@@ -76,12 +76,10 @@ class Loop(threading.Thread):
 
     def run(self) -> None:
         try:
-            store = database(self._hold.alias)
-            store.own_thread()
-            with store.read_committed():
-                while not self._over():
-                    self._ends.sleep(self._round())
-                self._leave()
+            database(self._hold.alias).own_thread()
+            while not self._over():
+                self._ends.sleep(self._round())
+            self._leave()
         finally:
             self._pool.stop()
             self._coroutines.stop()
