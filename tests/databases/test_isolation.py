@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_a_loops_statement_is_read_committed_whatever_the_default_is(strict: str
 
     assert store.run(LEVEL) == [("read committed",)]
     assert store.run_all([LEVEL, LEVEL], {}) == [[("read committed",)]] * 2
-    with store.worker_transaction():
+    with store.own_transaction():
         assert store.run(LEVEL) == [("read committed",)]
     assert store.run(LEVEL) == [("read committed",)]
     assert sql(LEVEL) == [("read committed",)]  # what the ORM asks, too
@@ -106,7 +106,7 @@ def test_the_callers_own_transactions_keep_their_level_behind_a_worker(strict: s
     session = database("default").driver()
     session.isolation_level = IsolationLevel.SERIALIZABLE
 
-    with database("default").worker_transaction():
+    with database("default").own_transaction():
         assert sql(LEVEL) == [("read committed",)]
 
     assert session.isolation_level == IsolationLevel.SERIALIZABLE
@@ -183,16 +183,37 @@ def test_all_that_a_worker_writes_is_read_committed(levels: None, emails: Queue[
     assert models.Minute.objects.exists()
 
 
-def test_an_add_that_another_one_of_its_id_is_ahead_of_says_false(strict: str, shop: Store) -> None:
+CALLS: dict[str, Callable[[Queue[str]], object]] = {
+    "add": lambda queue: queue.add("Ada", id="ada"),
+    "add_many": lambda queue: queue.add_many(["Ada"], id=lambda name: "ada"),
+    "set": lambda queue: queue.set("ada", "Ada"),
+    "update": lambda queue: queue.update("ada", "Ada"),
+    "cancel": lambda queue: queue.cancel("ada"),
+}
+
+
+@pytest.mark.parametrize("strict", ["serializable"], indirect=True)
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("before", [False, True], ids=["a free id", "a taken id"])
+def test_a_call_that_waited_for_another_ones_transaction_answers_by_what_that_left(
+    call: str, before: bool, strict: str, shop: Store
+) -> None:
     emails = shop.queue("emails", str)
-    said: list[bool] = []
+    if before:
+        emails.add("Bob", id="ada")
+    said: list[object] = []
 
     with ExitStack() as until_committed, transaction.atomic():
-        emails.add("Ada", id="ada")
-        until_committed.enter_context(together(lambda: said.append(emails.add("Ada", id="ada"))))
-        wait_for(lambda: sql("select 1 from pg_locks where not granted"))
+        emails.set("ada", "Cyd")
+        until_committed.enter_context(together(lambda: said.append(CALLS[call](emails))))
+        wait_for(lambda: sql("select 1 from pg_locks where not granted") or said)
 
-    assert said == [False]
+    # On a free id update and cancel find none, as nothing is committed yet.
+    waits = before or call not in ("update", "cancel")
+    assert said == [{"add": False, "add_many": 0, "set": None}.get(call, waits)]
+    kept = emails.get("ada")
+    replaced = call == "set" or (call == "update" and waits)
+    assert (kept and kept.value) == (None if call == "cancel" and waits else "Ada" if replaced else "Cyd")
 
 
 def test_in_a_transaction_of_ones_own_such_an_add_is_an_error(strict: str, shop: Store) -> None:

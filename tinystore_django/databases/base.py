@@ -113,8 +113,8 @@ class Database(Statements):
         """A transaction for reading and then writing: the one already open, or a new one."""
 
     @abstractmethod
-    def worker_transaction(self) -> AbstractContextManager[Any]:
-        """The same for what a worker does, READ COMMITTED whatever the project's are."""
+    def own_transaction(self) -> AbstractContextManager[Any]:
+        """The same for what no code of the project's runs in, READ COMMITTED whatever the project's are."""
 
     def read_committed(self) -> AbstractContextManager[Any]:
         """A block of what a worker does: this thread's statements outside of a transaction are READ COMMITTED, too."""

@@ -78,7 +78,7 @@ class PostgreSQL(PostgreSQLRounds):
         return nullcontext() if self.in_transaction() else transaction.atomic(using=self.alias)
 
     @contextmanager
-    def worker_transaction(self) -> Iterator[None]:
+    def own_transaction(self) -> Iterator[None]:
         # Under REPEATABLE READ a claim would fail on every row that another worker took first.
         if self.in_transaction():
             yield
@@ -107,7 +107,7 @@ class PostgreSQL(PostgreSQLRounds):
             strict = session.info.transaction_status == TransactionStatus.IDLE and is_strict(session)
             if strict and not session.autocommit:  # the first of a transaction that the ORM has begun
                 session.execute(self.ISOLATION)
-        with self.worker_transaction() if strict else nullcontext():
+        with self.own_transaction() if strict else nullcontext():
             return execute(*statement)
 
     @contextmanager

@@ -60,7 +60,7 @@ def _shared_turn(
     """A round with queues whose groups or rates are limited."""
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         settling = settle(alias, finished)
         claims = [_claim(store, lease, asked, plain, lets_go=lets_go)] if plain else []
         # Last, for what all workers wait for is held until the commit.
@@ -77,7 +77,7 @@ def _plain_turn(
         return _one_trip(alias, lease, finished, asked, wanted)
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         settling = settle(alias, finished)
         return settling, [_claim(store, lease, asked, wanted, lets_go=lets_go)] if wanted else []
 

@@ -161,5 +161,5 @@ class _RolledBack(Exception):
 
 
 def _settle(hold: Hold, ended: Ended) -> str | None:
-    with database(hold.alias).worker_transaction():
+    with database(hold.alias).own_transaction():
         return settle_alone(hold.alias, ended.task.finished(ended.ending))
