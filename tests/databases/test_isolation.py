@@ -126,19 +126,17 @@ def test_a_session_is_asked_for_its_default_once(loops: None, monkeypatch: pytes
     assert asked == []
 
 
-@pytest.fixture
-def emails(shop: Store) -> Queue[str]:
+LIMITS: dict[str, Any] = {
+    "a total": {"concurrency": 2},
+    "limits": {"concurrency": Concurrency(total=2, group=1), "rate": "1000/s", "group_rate": "1000/s"},
+}
+
+
+@pytest.fixture(params=LIMITS)
+def emails(request: pytest.FixtureRequest, shop: Store) -> Queue[str]:
     """A queue whose jobs make a worker write to every table."""
-    return shop.queue(
-        "emails",
-        str,
-        concurrency=Concurrency(total=2, group=1),
-        rate="1000/s",
-        group_rate="1000/s",
-        backoff=Backoff("1ms", "1ms"),
-        dedupe="1h",
-        keep="1ms",
-    )
+    backoff = Backoff("1ms", "1ms")
+    return shop.queue("emails", str, backoff=backoff, dedupe="1h", keep="1ms", **LIMITS[request.param])
 
 
 def send(value: str, run: Run) -> Any:

@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 from ..timing import clock
 from .listening import WATCHED, Listener, NotifyListener
 from .postgresql_bulk import insert_many
-from .postgresql_isolation import is_strict
+from .postgresql_isolation import READ_COMMITTED, is_strict
 from .postgresql_rounds import PostgreSQLRounds
 from .rows import Batch, NewJob
 
@@ -106,7 +106,7 @@ class PostgreSQL(PostgreSQLRounds):
         with self.connection.wrap_database_errors:
             strict = session.info.transaction_status == TransactionStatus.IDLE and is_strict(session)
             if strict and not session.autocommit:  # the first of a transaction that the ORM has begun
-                session.execute(self.ISOLATION)
+                session.execute(READ_COMMITTED)
         with self.own_transaction() if strict else nullcontext():
             return execute(*statement)
 

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 from psycopg import Connection, IsolationLevel
 
+READ_COMMITTED = "set transaction isolation level read committed"  # of the open one, before its first question
 # The server takes the first for the second.
 LOOSE = ("read uncommitted", "read committed")
 

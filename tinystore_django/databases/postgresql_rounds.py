@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from .. import conf
 from ..timing import clock
 from .base import Database, held, parameters
-from .postgresql_isolation import is_strict
+from .postgresql_isolation import READ_COMMITTED, is_strict
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
 from .rows import BEGINNING, Claimed, Fence, Settled, Start
@@ -90,8 +90,6 @@ class PostgreSQLRounds(Database):
         )
     )
 
-    ISOLATION = "set transaction isolation level read committed"
-
     REMOVE = f"with {REMOVED} select id, run, lease from removed"
 
     SETTLE = """
@@ -143,7 +141,7 @@ class PostgreSQLRounds(Database):
         session = self.driver()
         cursor = ClientCursor(session)
         if session.autocommit and is_strict(session):
-            return self._drive([self.ISOLATION, *statements], parameters, cursor)[1:]
+            return self._drive([READ_COMMITTED, *statements], parameters, cursor)[1:]
         return self._drive(statements, parameters, cursor)
 
     def _drive(self, statements: Sequence[str], parameters: dict[str, Any], cursor: ClientCursor) -> list[Rows]:
@@ -180,9 +178,7 @@ class PostgreSQLRounds(Database):
         # What ended must not count any more, and the locks stand before the counts: each a statement of its own. The
         # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock; in a
         # transaction that goes on, it must be told.
-        before = (
-            [self.ISOLATION, self.LIMITS.HASTE] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
-        )
+        before = [self.LIMITS.HASTE] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
         answers = self.run_all([*before, self.REMOVE, *self.LIMITS.LOCK, self.CLAIM_WITH_TOTALS], asked)
         claimed = replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
         if missing := totals.keys() - {name for (name,) in answers[-2]}:  # somebody deleted them by hand
