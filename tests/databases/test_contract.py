@@ -340,7 +340,7 @@ def test_a_transaction_is_the_open_one_or_a_new_one() -> None:
     store = database("default")
 
     assert not store.in_transaction()
-    for begin in (store.transaction, store.worker_transaction):
+    for begin in (store.transaction, store.own_transaction):
         with begin():
             assert store.in_transaction()
         assert not store.in_transaction()
@@ -351,7 +351,7 @@ def test_a_transaction_is_the_open_one_or_a_new_one() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_transaction_that_raises_is_rolled_back(store: Database) -> None:
-    for begin in (store.transaction, store.worker_transaction):
+    for begin in (store.transaction, store.own_transaction):
         with suppress(RolledBack), begin():
             store.insert(new("x"))
             raise RolledBack

@@ -80,7 +80,7 @@ def end(queue: Queue[Any], held: Held, ending: Ending) -> None:
     """Settles a run as a worker does: again, until no user's open transaction holds its row."""
     left = [Finished(held, ending, queue._declaration.options)]
     while left:
-        with database("default").worker_transaction():
+        with database("default").own_transaction():
             left = list(settle("default", left).left)
 
 

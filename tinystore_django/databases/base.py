@@ -113,8 +113,12 @@ class Database(Statements):
         """A transaction for reading and then writing: the one already open, or a new one."""
 
     @abstractmethod
-    def worker_transaction(self) -> AbstractContextManager[Any]:
-        """The same for a worker's round, on a connection of its own, READ COMMITTED whatever the project's are."""
+    def own_transaction(self) -> AbstractContextManager[Any]:
+        """The same for what no code of the project's runs in, READ COMMITTED whatever the project's are."""
+
+    def read_committed(self) -> AbstractContextManager[Any]:
+        """A block of what a worker does: this thread's statements outside of a transaction are READ COMMITTED, too."""
+        return nullcontext()
 
     def quick_reads(self) -> AbstractContextManager[Any]:
         """A block of statements that read little of much, and are not worth a long preparation."""

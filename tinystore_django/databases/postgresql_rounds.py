@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 from .. import conf
 from ..timing import clock
 from .base import Database, held, parameters
+from .postgresql_isolation import READ_COMMITTED, is_strict
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
 from .rows import BEGINNING, Claimed, Fence, Settled, Start
@@ -89,8 +90,6 @@ class PostgreSQLRounds(Database):
         )
     )
 
-    ISOLATION = "set transaction isolation level read committed"
-
     REMOVE = f"with {REMOVED} select id, run, lease from removed"
 
     SETTLE = """
@@ -141,6 +140,12 @@ class PostgreSQLRounds(Database):
         """The same by the driver, whose session keeps the statements prepared, if it may keep anything."""
         session = self.driver()
         cursor = ClientCursor(session)
+        if session.autocommit and is_strict(session):
+            return self._drive([READ_COMMITTED, *statements], parameters, cursor)[1:]
+        return self._drive(statements, parameters, cursor)
+
+    def _drive(self, statements: Sequence[str], parameters: dict[str, Any], cursor: ClientCursor) -> list[Rows]:
+        session = cursor.connection
         if self._keeps and conf.notify():
             try:
                 return _answers(cursor.execute(";".join(kept_by(session).calls(cursor, statements)), parameters))
@@ -166,18 +171,20 @@ class PostgreSQLRounds(Database):
         asked |= {"ats": [start.at for start in begins], "after": [start.id for start in begins]}
         asked |= _fences(ended)
         if totals:
-            return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, lets_go)
+            return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, totals, lets_go)
         return _claimed(lease, self.run(self.CLAIM, asked))
 
-    def _claim_with_totals(self, asked: dict[str, Any], lets_go: bool) -> Claimed:
+    def _claim_with_totals(self, asked: dict[str, Any], totals: Mapping[str, int], lets_go: bool) -> Claimed:
         # What ended must not count any more, and the locks stand before the counts: each a statement of its own. The
         # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock; in a
         # transaction that goes on, it must be told.
-        before = (
-            [self.ISOLATION, self.LIMITS.HASTE] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
-        )
+        before = [self.LIMITS.HASTE] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
         answers = self.run_all([*before, self.REMOVE, *self.LIMITS.LOCK, self.CLAIM_WITH_TOTALS], asked)
-        return replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
+        claimed = replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
+        if missing := totals.keys() - {name for (name,) in answers[-2]}:  # somebody deleted them by hand
+            self.limits.open(sorted(missing))
+            return replace(claimed, next_due=claimed.now, floored=True)
+        return claimed
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
         return _as_fences(self.run(self.REMOVE, _fences(runs)))

@@ -94,7 +94,7 @@ class SQLiteRounds(Database):
     def _round(self) -> Iterator[None]:
         """A transaction of this class's statements alone: by the driver where they are."""
         if self._here.own is None:
-            with self.worker_transaction():
+            with self.own_transaction():
                 yield
         elif (driver := self.driver()).in_transaction:
             yield

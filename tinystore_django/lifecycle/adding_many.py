@@ -78,8 +78,9 @@ def _add_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, ma
 
 def _try_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, max_waiting: int | None) -> int:
     # A savepoint where a transaction is open: an error takes back what was added, and no more.
-    with transaction.atomic(using=alias):
-        at = placing.time(database(alias).now())
+    store = database(alias)
+    with transaction.atomic(using=alias) if store.in_transaction() else store.own_transaction():
+        at = placing.time(store.now())
         added = sum(_insert(alias, Batch(queue, some, at)) for some in _batches(jobs))
         if added:
             check_room(alias, queue, max_waiting, more=0)

@@ -53,7 +53,7 @@ def ended(alias: str, runs: Iterable[Held]) -> None:
     lets_go = not store.in_transaction()
     for queue in sorted(freed):
         # One at a time: a round locks those with only a total first, whatever their names.
-        with store.worker_transaction():
+        with store.own_transaction():
             if store.limits.lock([queue], lets_go).shared:
                 store.limits.bring_back(queue, freed[queue])
 
@@ -71,7 +71,7 @@ def _bring_back_left(alias: str, queue: str, options: QueueOptions) -> bool:
 def _refill(alias: str, queue: str, options: QueueOptions) -> bool:
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         return refill(store, queue, options, lock(store, [queue], lets_go).now)
 
 

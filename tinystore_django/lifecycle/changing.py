@@ -27,7 +27,7 @@ def set_(alias: str, queue: str, key: str, value: str, placing: Placing, options
 
 def _set(alias: str, queue: str, key: str, value: str, placing: Placing, options: QueueOptions) -> bool:
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         row = lock(alias, queue, key)
         now = store.now()
         if row is None or row.state == State.DONE or expired(row, now):
@@ -75,7 +75,7 @@ def start_afresh(row: Job, placing: Placing, now: int) -> None:
 def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bool:
     """Changes a job that has not started, and says whether it did. What it does not say stays."""
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         row = lock(alias, queue, key)
         if row is None or row.state not in NOT_STARTED:
             return False
@@ -94,7 +94,7 @@ def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bo
 def cancel(alias: str, queue: str, key: str) -> bool:
     """Takes a job away, and says whether there was one. A running one is told to stop, and counts until it has."""
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         row = lock(alias, queue, key)
         if row is None or row.state == State.DONE or expired(row, store.now()):
             return False

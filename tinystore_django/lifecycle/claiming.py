@@ -60,7 +60,7 @@ def _shared_turn(
     """A round with queues whose groups or rates are limited."""
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         settling = settle(alias, finished)
         claims = [_claim(store, lease, asked, plain, lets_go=lets_go)] if plain else []
         # Last, for what all workers wait for is held until the commit.
@@ -83,7 +83,7 @@ def _two_steps(
 ) -> tuple[Settling, list[Claimed]]:
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         settling = settle(alias, finished)
         return settling, [_claim(store, lease, asked, wanted, lets_go=lets_go)] if wanted else []
 

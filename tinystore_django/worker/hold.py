@@ -175,7 +175,7 @@ class Hold:
         if not jobs:
             return
         back = [Finished(held, Ending("given back"), self.options_of(held.queue), True, True) for held in jobs]
-        with database(self.alias).transaction():
+        with database(self.alias).own_transaction():
             outcomes = settle(self.alias, back).outcomes
         asides.ended(self.alias, jobs)
         self.floors.forget()

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from django.db import Error
 
+from ..databases import database
 from ..databases.rows import Held
 from ..lifecycle.clearing import BATCH, clear, clear_progress
 from .connections import close_all
@@ -59,10 +60,11 @@ class Upkeep(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self._stopping:
-                self._wake.wait(self._tend())
-                self._wake.clear()
-            self._leave()
+            with database(self._hold.alias).read_committed():
+                while not self._stopping:
+                    self._wake.wait(self._tend())
+                    self._wake.clear()
+                self._leave()
         finally:
             close_all()
 

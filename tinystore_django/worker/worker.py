@@ -79,7 +79,8 @@ class Worker:
         """Opens the schedules and starts the threads. A database that does not answer is waited for by these."""
         self._hold.opening = self._open
         try:
-            self._hold.open()
+            with database(self.alias).read_committed():
+                self._hold.open()
         except Error as error:
             drop(self.alias)
             self.patience.lost(error)
