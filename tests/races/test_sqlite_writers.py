@@ -51,7 +51,7 @@ print(number)
 
 ADD_A_NAP = """
 from tests.project.jobs import Nap, naps
-naps.add(Nap("a", seconds=6), id="a")
+naps.add(Nap("a", seconds=%s), id="a")
 """
 
 
@@ -102,7 +102,7 @@ def added(adders: list[Program]) -> list[str]:
 
 def test_a_lock_that_outlasts_the_timeout_costs_a_worker_a_pause_and_no_run(tmp_path: Path, file: Path) -> None:
     settings = migrated(tmp_path, file, HASTY)
-    with script(ADD_A_NAP, **settings) as program:
+    with script(ADD_A_NAP % 6, **settings) as program:
         assert program.wait() == 0
 
     with worker("naps", "--lease=8s", **settings) as one, closing(sqlite3.connect(file)) as other:
@@ -117,3 +117,19 @@ def test_a_lock_that_outlasts_the_timeout_costs_a_worker_a_pause_and_no_run(tmp_
     assert ask(file, "select attempt from project_start") == [1]
     assert ask(file, "select attempt from project_end") == [1]
     assert ask(file, "select count(*) from tinystore_django_job") == [0]
+
+
+def test_a_lock_that_is_held_keeps_no_worker_past_its_grace(tmp_path: Path, file: Path) -> None:
+    settings = migrated(tmp_path, file, RECOMMENDED)
+    with script(ADD_A_NAP % 60, **settings) as program:
+        assert program.wait() == 0
+
+    with worker("naps", "--grace=1s", **settings) as one, closing(sqlite3.connect(file)) as other:
+        wait_for(lambda: ask(file, "select count(*) from project_start") == [1])
+        other.execute("begin immediate")
+        one.send(signal.SIGTERM)
+        assert one.wait(15) == 0  # the lock, for which its connections would wait 20 seconds each, is held all the time
+        other.rollback()
+
+    assert one.said("database is locked")
+    assert ask(file, "select state from tinystore_django_job") == [1]  # free when the lease has run out

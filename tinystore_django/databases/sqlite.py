@@ -113,6 +113,11 @@ class SQLite(SQLiteRounds):
                     raise
             time.sleep(self.ASK)
 
+    def hasten(self) -> None:
+        self.connection.ensure_connection()
+        driver: Any = self.connection.connection
+        driver.execute("pragma busy_timeout = 1000")
+
     def own_transaction(self) -> AbstractContextManager[Any]:
         return self.transaction()
 

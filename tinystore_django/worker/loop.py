@@ -226,6 +226,7 @@ class Loop(threading.Thread):
         self._stops_at = time.monotonic()
         while time.monotonic() < self._stops_at + FAREWELL:
             try:
+                database(self._hold.alias).hasten()
                 self._turn()
                 self._hold.return_all()
                 return

@@ -25,6 +25,8 @@ LOOK_ASIDE = 0.7
 REPORT = 0.1
 # Seconds between two additions to the sums of a minute.
 ADD_UP = 3.0
+# Seconds in which it has to end, or is left to itself.
+FAREWELL = 3.0
 # How often as long as a batch took to clear its lock is then left to others: SQLite has one for all who write.
 REST = 3.0
 
@@ -52,7 +54,7 @@ class Upkeep(threading.Thread):
         self._stopping = True
         self._wake.set()
         if self.is_alive():
-            self.join()
+            self.join(FAREWELL)  # it may wait for a database that does not answer, or for SQLite's lock
 
     def report(self) -> None:
         """Has the progress of the runs written soon, and those told who watch."""
@@ -70,6 +72,7 @@ class Upkeep(threading.Thread):
 
     def _leave(self) -> None:
         with suppress(Error):  # the lease runs out by itself, and the next worker's upkeep clears
+            database(self._hold.alias).hasten()
             self._hold.give_up()
             if self._hold.reported:
                 clear_progress(self._hold.alias)
