@@ -6,6 +6,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from .fields import ByteTextField, InstantField
+from .values import plain
 
 
 class Jobs(models.Manager["Job"]):
@@ -113,7 +114,7 @@ class Job(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.queue}/{self.key or self.pk}"
+        return plain(f"{self.queue}/{self.key or self.pk}")
 
 
 class Schedule(Job):
@@ -130,8 +131,7 @@ class Step(models.Model):
     """The answer of one finished step, kept until its job ends."""
 
     id = models.BigAutoField(primary_key=True)
-    # No foreign key: it would cost every settle a look, and steps go with the settle that ends their job.
-    job = models.BigIntegerField(_("job"))
+    job = models.BigIntegerField(_("job"))  # no foreign key: it would cost every settle a look
     name = ByteTextField(_("name"))
     answer = models.TextField(_("answer"))
 
@@ -142,7 +142,7 @@ class Step(models.Model):
         constraints = [models.UniqueConstraint(fields=["job", "name"], name="tinystore_step_name")]
 
     def __str__(self) -> str:
-        return str(self.name)
+        return plain(str(self.name))
 
 
 class Progress(models.Model):
@@ -208,7 +208,7 @@ class Queue(models.Model):
         permissions = [("pause_queue", _("Can pause and resume queues"))]
 
     def __str__(self) -> str:
-        return str(self.name)
+        return plain(str(self.name))
 
 
 class Group(models.Model):
@@ -229,7 +229,7 @@ class Group(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.queue}/{self.group}"
+        return plain(f"{self.queue}/{self.group}")
 
 
 class Minute(models.Model):

@@ -107,7 +107,7 @@ def block(text: str | None) -> str:
         return NOTHING
     shown = cut(text, LONGEST)
     cut_off = "" if shown == text else _("The first 64 kB are shown.")
-    return format_html('<pre class="tinystore-block">{}</pre>{}', shown, cut_off)
+    return format_html('<pre class="tinystore-block">{}</pre>{}', plain(shown, kept="\n\t"), cut_off)
 
 
 def json_block(text: str | None) -> str:

@@ -120,6 +120,11 @@ class Database(Statements):
         """A block of what a worker does: this thread's statements outside of a transaction are READ COMMITTED, too."""
         return nullcontext()
 
+    @abstractmethod
+    def hasten(self) -> None:
+        """Has this thread's connection wait for a lock for a second at most: its worker is about to end, and a handler
+        that does not may hold the lock."""
+
     def quick_reads(self) -> AbstractContextManager[Any]:
         """A block of statements that read little of much, and are not worth a long preparation."""
         return nullcontext()

@@ -94,6 +94,9 @@ class PostgreSQL(PostgreSQLRounds):
             if not session.closed:  # of `run_due` it is the caller's
                 session.isolation_level = chosen
 
+    def hasten(self) -> None:
+        pass  # it skips what is locked
+
     def own_thread(self) -> None:
         super().own_thread()
         self.connection.execute_wrappers.append(self._committed)  # what the ORM asks of it goes by Django's cursor

@@ -46,10 +46,6 @@ class Statements(ABC):
         more than a quick statement does, and what it adds, nobody asks of this thread: a log, a ban, a hook."""
         self._here.own = connections[self.alias]
 
-    def hasten(self) -> None:
-        """Has this thread's connection wait for a lock for a second at most, where it would for longer: its worker is
-        about to end, and a handler that does not may hold the lock."""
-
     def run(self, sql: str, parameters: dict[str, Any] | None = None) -> Rows:
         """Runs one statement, with {now} put in, and gives its rows."""
         bound = {**(parameters or {}), "now": clock.now()}

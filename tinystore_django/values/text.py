@@ -66,9 +66,11 @@ def error_text(error: object) -> str:
     return cut(clean(_text_of(error)[: LONGEST_ERROR + 1]))
 
 
-def plain(text: str) -> str:
-    """Returns the text with what a terminal would obey, line ends too, written as escapes."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+def plain(text: str, kept: str = "") -> str:
+    """Returns the text with what a terminal would obey written as escapes, line ends too; not those in `kept`."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in kept else ascii(one)[1:-1] for one in text)
 
 
 def first_line(text: str, limit: int = 200) -> str:
