@@ -50,7 +50,7 @@ class Database(Statements):
           (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
           (select id from tinystore_django_job job where state = 1
             and (select held.id from tinystore_django_lease held where held.id = job.lease) is null
-            order by queue, "group" limit 1) is not null,
+            order by queue, started_at limit 1) is not null,
           (select id from tinystore_django_job where kept_until <= {now} order by kept_until limit 1) is not null
             or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))

@@ -108,16 +108,17 @@ class Limits(ABC):
           union all
           select (select "group" from tinystore_django_job job
             where queue = %(queue)s and state = 4 and job."group" > aside."group" order by "group" limit 1)
-          from aside where aside."group" is not null)
-        select "group",
-          (select count(*) from (select 1 from tinystore_django_job job
-            where queue = %(queue)s and job."group" = aside."group" and state = 1 limit %(running)s) running),
+          from aside where aside."group" is not null),
+        running("group", count) as (
+          select "group", count(*) from tinystore_django_job where queue = %(queue)s and state = 1 group by "group")
+        select aside."group", coalesce(running.count, 0),
           (select count(*) from (select 1 from tinystore_django_job job
             where queue = %(queue)s and job."group" = aside."group" and state = 0 and at <= (
               select at from tinystore_django_job head
               where queue = %(queue)s and head."group" = aside."group" and state = 4 order by at, id limit 1)
             order by at, id limit %(ready)s) ready)
-        from aside where "group" is not null and not exists (
+        from aside left join running on running."group" = aside."group"
+        where aside."group" is not null and not exists (
           select 1 from tinystore_django_group kept
           where kept.queue = %(queue)s and kept."group" = aside."group"
             and free_at > %(until)s and free_at <= %(latest)s)
@@ -223,12 +224,12 @@ class Limits(ABC):
         mistake is set aside again."""
         self._run(self.BRING_BACK, queue=queue, back=as_json(groups))
 
-    def left_aside(self, queue: str, running: int, ready: int, until: int, latest: int) -> list[Aside]:
+    def left_aside(self, queue: str, ready: int, until: int, latest: int) -> list[Aside]:
         """The groups that have jobs set aside, but for those that wait for their rate until `latest` at most.
 
-        Their jobs are counted up to `running` and `ready`.
+        Their ready jobs are counted up to `ready`.
         """
-        rows = self._run(self.LEFT, queue=queue, running=running, ready=ready, until=until, latest=latest)
+        rows = self._run(self.LEFT, queue=queue, ready=ready, until=until, latest=latest)
         return [Aside(*row) for row in rows]
 
     def wait(self, queue: str, at: int) -> None:

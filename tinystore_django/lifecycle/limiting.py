@@ -69,7 +69,7 @@ def refill(store: Database, queue: str, options: QueueOptions, now: int) -> bool
     """Brings back the jobs of a queue that were left aside though their group has room; whether there were any."""
     began = time.monotonic()
     latest = now + options.group_rate.longest_wait if options.group_rate else now
-    groups = store.limits.left_aside(queue, options.group or 0, options.heads or 0, now, latest)
+    groups = store.limits.left_aside(queue, options.heads or 0, now, latest)
     back = {one.group: most for one in groups if (most := room_beside(options, one.running, one.ready)) > 0}
     if back:
         store.limits.bring_back(queue, back)
