@@ -17,7 +17,7 @@ from ..timing.durations import UNITS
 from .inserting import insert
 from .limits import Limits
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled, Start
+from .rows import Batch, Claimed, Count, Fence, Held, NewJob, Renewal, Settled, Start
 from .statements import Statements
 
 MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
@@ -129,10 +129,12 @@ class Database(Statements):
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
         starts: Mapping[str, Start] | None = None,
+        counts: Mapping[str, Count] | None = None,
     ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
         each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
-        that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`."""
+        that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`, and
+        counts what runs as `counts[queue]` says, in full where it says nothing."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any, ClassVar
 
 from .given import as_jobs, as_json, as_starts
-from .rows import BEGINNING, Aside, GroupStarts, Head, Locked, Shared, Start, Waiting
+from .rows import BEGINNING, Aside, Count, GroupStarts, Head, Locked, Looked, Shared, Start, Waiting
 
 Rows = list[tuple[Any, ...]]
 RunAll = Callable[[Sequence[str], dict[str, Any]], list[Rows]]
@@ -25,7 +25,9 @@ class Limits(ABC):
     QUEUES: ClassVar[str]
     STARTS: ClassVar[str]
     LOGS: ClassVar[str]
-    ENTRIES: ClassVar[str] = "0"  # how many entries of ready jobs this session has read, if that can be told
+    # How many entries of ready and of running jobs this session has read, if that can be told.
+    ENTRIES: ClassVar[str] = "0"
+    COUNTED: ClassVar[str] = "0"
     LOCK: ClassVar[Sequence[str]]
     LET_GO: ClassVar[Sequence[str]] = ()
     BRING_BACK: ClassVar[str]
@@ -65,7 +67,8 @@ class Limits(ABC):
     """
 
     RUNNING = """
-        select "group", count(*) from tinystore_django_job where queue = %(queue)s and state = 1 group by "group"
+        select "group", count(*), null from tinystore_django_job
+        where queue = %(queue)s and state = 1 group by "group"
     """
 
     WINDOW = """
@@ -168,11 +171,11 @@ class Limits(ABC):
         *,
         start: Start,
         counts: bool,
+        count: Count | None,
         locks: bool,
         with_starts: bool,
-    ) -> tuple[Counter[str | None], list[Waiting], int]:
-        """How many jobs of each group run, the first due jobs from `start` on that are not set aside, and the pages
-        that were read to find these.
+    ) -> Looked:
+        """The first due jobs from `start` on that are not set aside, and with `counts` what runs.
 
         Jobs whose cancelled handlers have not ended run. Before the look so many jobs of each group in `back` are
         brought back, and those in `aside` set aside. With `locks` it locks what it gives, and
@@ -181,12 +184,21 @@ class Limits(ABC):
         before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
         window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW
         window = window.replace("{locked}", self.LOCKED if locks else "")
-        entries = f"select {self.ENTRIES}"
-        statements = [*before, entries, window, entries, *([self.RUNNING] if counts else ())]
+        read = f"select {self.ENTRIES}, {self.COUNTED}"
+        statements = [*before, read, window, *([self.RUNNING] if counts else ()), read]
         parameters = {"queue": queue, "back": as_json(back), "jobs": as_jobs(aside), "until": until, "most": most}
         parameters |= {"start_at": start.at, "start_id": start.id}
-        read, rows, then, *running = self._run_all(statements, parameters)[len(before) :]
-        return Counter(dict(running[0] if counts else ())), [Waiting(*row) for row in rows], then[0][0] - read[0][0]
+        known = count or Count()
+        parameters |= {"since": known.since, "known": as_json(list(known.ids)), "tells": count is not None}
+        began, rows, *running, ended = self._run_all(statements, parameters)[len(before) :]
+        groups = running[0] if counts else []
+        return Looked(
+            [Waiting(*row) for row in rows],
+            ended[0][0] - began[0][0],
+            Counter({group: number for group, number, _ in groups}),
+            ended[0][1] - began[0][1],
+            None if count is None else [job for *_, old in groups for job in old],
+        )
 
     def take(self, lease: int, queue: str, jobs: Sequence[Waiting], now: int) -> Rows:
         """Marks jobs as running, but for those that somebody holds or changed; rows as a claim's."""

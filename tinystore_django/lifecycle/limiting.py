@@ -94,7 +94,7 @@ class _Claim:
         # Jobs that come back have earlier places than a floor.
         self.starts = asked.floors.starts() if self.options.heads is None else {}
         self.entries = 0
-        self.floors = asked.floors
+        self.floors, self.counts = asked.floors, asked.counts
         self.touched: set[str] = set()  # groups whose logs are to be written
         # How the look for jobs ended: with as many as wanted, with too few, or before it had seen them all.
         self.end: Literal["full", "short", "cut"] = "full"
@@ -157,8 +157,10 @@ class _Claim:
 
     def _look(self, size: int) -> list[Waiting]:
         counts = self.options.concurrency is not None and not self.counted
+        # Behind the lock: what others count and start is over.
+        taken = self.counts.take([self.queue], self.store.session()) if counts else {}
         rate = self.options.group_rate
-        running, waiting, entries = self.limits.look(
+        looked = self.limits.look(
             self.queue,
             self.back,
             self.aside,
@@ -166,17 +168,20 @@ class _Claim:
             size,
             start=self._start_at,
             counts=counts,
+            count=taken[self.queue].count if counts else None,
             locks=self.locks,
             with_starts=rate is not None,
         )
-        self.entries += entries
+        self.entries += looked.entries
         if counts:
-            self.room.running, self.counted = running, True
+            self.room.running, self.counted = looked.running, True
+            old = {} if looked.old is None else {self.queue: looked.old}
+            self.counts.note(taken, self.now, looked.counted, old)
         self.back, self.aside = Counter(), []
-        for one in waiting:
+        for one in looked.waiting:
             if rate and one.group and one.starts and one.group not in self.room.of_groups:
                 self.room.of_groups[one.group] = Starts.read(one.starts, rate, self.now)
-        return waiting
+        return looked.waiting
 
     def _start(self, picked: Picked) -> list[Held]:
         rows = self.limits.take(self.lease, self.queue, picked.jobs, self.now) if picked.jobs else []
