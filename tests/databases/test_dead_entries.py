@@ -10,10 +10,12 @@ import pytest
 from django.db import connection, connections
 
 from tests.byhand import Hand, after
-from tinystore_django import Queue, Store, Worker
+from tinystore_django import Concurrency, Queue, Store, Worker
+from tinystore_django.databases import database
 from tinystore_django.databases.rows import Claimed
 from tinystore_django.lifecycle.asking import Asked
 from tinystore_django.lifecycle.claiming import claim, turn
+from tinystore_django.lifecycle.counts import Counts
 from tinystore_django.lifecycle.floors import FEW, RUNNING, Floors
 from tinystore_django.testing import Clock
 
@@ -22,7 +24,7 @@ pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 CHURNED = 15_000
 CHURN = [
     "insert into tinystore_django_job (queue, value, at, due) select 'emails', '1', n, n from generate_series(1, %s) n",
-    "update tinystore_django_job set state = 1, run = run + 1 where at <= %s",
+    "update tinystore_django_job set state = 1, run = run + 1, started_at = at where at <= %s",
     "delete from tinystore_django_job where at <= %s",
 ]
 
@@ -156,3 +158,32 @@ def test_the_look_at_a_queue_with_a_rate_goes_through_them_at_first_only(dead: N
 
     assert [len(one.held) for one in claims if one] == [10] * (RUNNING + 2)
     assert [one.entries > FEW for one in claims if one] == [True] * RUNNING + [False, False]
+
+
+class Noted(Counts):
+    """Counts, and how many entries of the index of what runs each of them read."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0.0)
+        self.read: list[int] = []
+
+    def note(self, taken: Any, now: int, entries: int, old: Any) -> None:
+        self.read.append(entries)
+        super().note(taken, now, entries, old)
+
+
+@pytest.mark.parametrize("limit", [100, Concurrency(group=100)], ids=str)
+def test_only_the_first_counts_of_what_runs_go_through_the_entries_of_jobs_that_ran(
+    limit: Any, dead: None, shop: Store
+) -> None:
+    emails: Queue[Any] = shop.queue("emails", str, concurrency=limit)
+    emails.add_many(["a"] * 100, group=lambda _: "g")
+    database("default").limits.open(["emails"])
+    hand, counts, limits = Hand(), Noted(), {"emails": emails._declaration.options}
+    asked = Asked({"emails": 10}, limits, floors=Floors(lambda: 0.0), counts=counts)
+
+    claims = [turn("default", hand.lease, (), asked)[1] for _ in range(6)]
+
+    assert [len(one.held) for one in claims if one] == [10] * 6
+    assert min(counts.read[:2]) >= CHURNED
+    assert max(counts.read[2:]) < 100
