@@ -60,6 +60,7 @@ class PostgreSQLLimits(Limits):
           cross join lateral (
             select id from tinystore_django_job where queue = %(queue)s and "group" = back."group" and state = 4
             order by at, id limit back.most::int for update skip locked) head))
+        returning at, id
     """
 
     # The jobs as they were seen: a user's `set` may have moved one since.

@@ -91,8 +91,7 @@ class _Claim:
         self.locks = False  # whether the next look leaves out the jobs that others hold
         self.back = self._freed(asked.ended, locked)  # to be brought back before the first look
         self.aside: list[Waiting] = []  # to be set aside before the next one
-        # Jobs that come back have earlier places than a floor.
-        self.starts = asked.floors.starts() if self.options.heads is None else {}
+        self.starts = asked.floors.starts()
         self.entries = 0
         self.floors, self.counts = asked.floors, asked.counts
         self.touched: set[str] = set()  # groups whose logs are to be written
@@ -114,15 +113,12 @@ class _Claim:
     def take(self, free: int) -> Claimed:
         """Takes up to so many jobs."""
         if self.shared.paused or not free:
-            if self.back:
-                self.limits.bring_back(self.queue, self.back)
+            self._bring_back()
             return Claimed(self.now)
         taken = self._take(free)
         if self.end == "short" and self._refill():
             taken += self._take(free - len(taken))
         claimed = Claimed(self.now, taken, self._close(), entries=self.entries)
-        if self.options.heads is not None:
-            return claimed
         return self.floors.note({self.queue: free}, self.starts, {self.queue}, claimed)
 
     def _take(self, free: int) -> list[Held]:
@@ -147,6 +143,14 @@ class _Claim:
                 continue
             return taken
 
+    def _bring_back(self) -> None:
+        """Brings back what is to be, by itself, since it may come to an earlier place than the floor."""
+        if self.back and (place := self.limits.bring_back(self.queue, self.back)):
+            self.floors.lower(self.queue, place)
+            if self.queue in self.starts:
+                self.starts[self.queue] = min(place, self._start_at)
+        self.back = Counter()
+
     @property
     def _start_at(self) -> Start:
         return self.starts.get(self.queue, BEGINNING)
@@ -159,6 +163,8 @@ class _Claim:
         counts = self.options.concurrency is not None and not self.counted
         # Behind the lock: what others count and start is over.
         taken = self.counts.take([self.queue], self.store.session()) if counts else {}
+        if self.queue in self.starts:
+            self._bring_back()
         rate = self.options.group_rate
         looked = self.limits.look(
             self.queue,
@@ -199,7 +205,11 @@ class _Claim:
         An add sets a job aside behind others of its group that may have ended by the time it commits.
         """
         due = self.options.heads is not None and self.shared.refill_at <= self.now
-        return due and refill(self.store, self.queue, self.options, self.now)
+        if not (due and refill(self.store, self.queue, self.options, self.now)):
+            return False
+        self.floors.forget()
+        self.starts = {}
+        return True
 
     def _close(self) -> int | None:
         """Writes what is to be written, and says when the queue may next have something to start, as far as that is
