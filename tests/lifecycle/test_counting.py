@@ -135,7 +135,7 @@ def test_a_job_that_another_worker_starts_again_counts_once(
     fill(queue)
     (old,) = other.start()
     for _ in range(5):
-        time.pass_(600)
+        time.pass_(450)
         mine.look()
     other.end(old, "given back")
     (again,) = other.start()
@@ -144,7 +144,7 @@ def test_a_job_that_another_worker_starts_again_counts_once(
     assert len(mine.start(10)) == most_of(queue) - 1
 
 
-@pytest.mark.parametrize(("back", "looks"), [(900, False), (1_500, True)])
+@pytest.mark.parametrize(("back", "looks"), [(400, False), (1_500, True)])
 def test_a_clock_that_is_set_back_hides_no_run(
     back: int, looks: bool, queue: Queue[Any], mine: Counter, other: Counter, time: Time
 ) -> None:

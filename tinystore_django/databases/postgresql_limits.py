@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .limits import Limits
-from .rows import EVER, MARGIN
+from .postgresql_counts import BY_GROUP
 
 
 class PostgreSQLLimits(Limits):
@@ -28,31 +28,7 @@ class PostgreSQLLimits(Limits):
 
     LOCKED = "for update skip locked"
 
-    # The jobs that run: of those that started before a time the known ones, by their primary keys, so that the dead
-    # entries before it are left alone. OFFSET 0, or the planner would look for them in that very index.
-    RUNS = """
-      select found.id, found.started_at, found."group"
-      from {known} cross join lateral (
-        select id, state, started_at, "group" from tinystore_django_job job where job.id = known.id offset 0
-      ) found
-      where found.state = 1 and found.started_at < {since}
-      union all
-      select id, started_at, "group" from tinystore_django_job job
-      where job.queue = {queue} and job.state = 1 and job.started_at >= {since}
-    """
-
-    # Those of them that the next count may know.
-    OLD = f"""coalesce(array_agg(id) filter (where {{tells}} and started_at < {{now}} - {MARGIN}), '{{{{}}}}')"""
-
-    KNOWN = "(select value::bigint as id from json_array_elements_text(%(known)s::json)) known"
-
-    RUNNING = f"""
-        select "group", count(*), {OLD.format(tells="%(tells)s", now="%(until)s::bigint")}
-        from (select case when %(until)s::bigint - {MARGIN} >= %(since)s::bigint then %(since)s::bigint
-          else {EVER} end as since) begins
-        cross join lateral ({RUNS.format(known=KNOWN, queue="%(queue)s", since="begins.since")}) job
-        group by "group"
-    """
+    RUNNING = BY_GROUP
 
     BRING_BACK = """
         update tinystore_django_job set state = 0 where id = any(array(

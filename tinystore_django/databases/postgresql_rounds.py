@@ -15,9 +15,10 @@ from psycopg.pq import TransactionStatus
 from .. import conf
 from ..timing import clock
 from .base import Database, held, parameters
+from .postgresql_counts import WITH_TOTALS, as_counts
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
-from .rows import BEGINNING, EVER, MARGIN, Claimed, Count, Fence, Settled, Start
+from .rows import BEGINNING, Claimed, Count, Fence, Settled, Start
 from .statements import Rows
 
 logger = logging.getLogger("tinystore_django")
@@ -74,35 +75,12 @@ class PostgreSQLRounds(Database):
               order by at limit 1) head
             where {Database.PLAYING.format(queue="known.queue")}),
           case row_number() over () when 1 then array(select array[id, run, lease] from removed) end, 0, null, claimed.*
-        from (select {LIMITS.ENTRIES} as entries, {LIMITS.COUNTED} as counted) always left join claimed on true
-    """
-
-    KNOWN = """(
-              select id from unnest(%(known_queues)s::text[], %(known)s::bigint[]) known(queue, id)
-              where known.queue = wanted.queue) known"""
-
-    # What runs in each queue that has a total. The time
-    # is read here, behind the wait for the lock, so that whoever starts something later does so at a later time.
-    COUNTED = f"""
-        instant(now) as materialized (select {{instant}}),
-        wanted as materialized (
-          select * from unnest(%(queues)s::text[], %(ats)s::bigint[], %(after)s::bigint[], %(free)s::int[],
-            %(totals)s::int[], %(since)s::bigint[], %(tells)s::bool[])
-            wanted(queue, at, id, free, total, since, tells)),
-        counted as materialized (
-          select wanted.queue, running.count, running.old
-          from wanted cross join lateral (
-            select instant.now, case when {{now}} - {MARGIN} >= wanted.since and instant.now >= {{now}}
-              then wanted.since else {EVER} end as since from instant) begins
-          cross join lateral (
-            select count(*), {LIMITS.OLD.format(tells="wanted.tells", now="begins.now")} as old
-            from ({LIMITS.RUNS.format(known=KNOWN, queue="wanted.queue", since="begins.since")}) job) running
-          where wanted.total is not null and wanted.free > 0),
+        from (select {LIMITS.ENTRIES} as entries) always left join claimed on true
     """
 
     # The same with a bound on what runs; without the row that was to be locked, nothing can be counted.
     CLAIM_WITH_TOTALS = (
-        CLAIM.replace("claimed as (", f"{COUNTED} claimed as (")
+        CLAIM.replace("claimed as (", f"{WITH_TOTALS} claimed as (")
         .replace(WANTED, "wanted left join counted on counted.queue = wanted.queue")
         .replace(
             "limit wanted.free",
@@ -113,6 +91,7 @@ class PostgreSQLRounds(Database):
         )
         .replace("started_at = {now}", "started_at = (select now from instant)")
         .replace("select {now},", "select (select now from instant),")
+        .replace("as entries)", f"as entries, {LIMITS.COUNTED} as counted)")
         .replace(
             "0, null, claimed.*",
             f"""{LIMITS.COUNTED} - always.counted, case row_number() over () when 1
@@ -196,7 +175,7 @@ class PostgreSQLRounds(Database):
         asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
         begins = [(starts or {}).get(queue, BEGINNING) for queue in wanted]
         asked |= {"ats": [start.at for start in begins], "after": [start.id for start in begins]}
-        asked |= _counts(wanted, counts or {})
+        asked |= as_counts(wanted, counts or {})
         asked |= _fences(ended)
         if totals:
             return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, lets_go)
@@ -232,17 +211,6 @@ def _claimed(lease: int, rows: Rows) -> Claimed:
     return Claimed(
         now, held(lease, taken), next_due, _as_fences(removed), entries, counted=counted, old=json.loads(old or "{}")
     )
-
-
-def _counts(queues: Iterable[str], counts: Mapping[str, Count]) -> dict[str, Any]:
-    since = [counts.get(queue, Count()).since for queue in queues]
-    known = [(queue, job) for queue, count in counts.items() for job in count.ids]
-    return {
-        "since": since,
-        "tells": [queue in counts for queue in queues],
-        "known_queues": [queue for queue, _ in known],
-        "known": [job for _, job in known],
-    }
 
 
 def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:

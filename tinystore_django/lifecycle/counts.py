@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from ..databases.rows import EVER, MARGIN, Count
 from .floors import FEW, LONGEST, SECONDS
 
-# Seconds between two counts, of which the second may build on the first.
-APART = 1.0
+# Seconds between two counts, of which the second may build on the first: less than `MARGIN`, so that no clock that was
+# set back by more than that looks as if it had gone on.
+APART = 0.5
 # Jobs at the most that are looked at one by one.
 MOST = 1_000
 
