@@ -247,3 +247,16 @@ def test_a_job_shows_its_time_in_utc_whatever_the_projects_zone(emails: Queue[Em
     emails.add(Email("a"), id="x", delay="1m")
 
     assert str(emails.get("x").at) == str(after(minutes=1))  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("call", ["add", "set", "update", "add_many"])
+def test_an_argument_there_is_not_is_told_with_the_one_that_was_meant(call: str, shop: Store) -> None:
+    queue = shop.queue("emails")
+    values: Any = {"add": ["Ada"], "add_many": [["Ada"]]}.get(call, ["ada", "Ada"])
+
+    with pytest.raises(TypeError, match=rf"Queue\.{call}\(\) got an unexpected keyword argument 'dealy'"):
+        getattr(queue, call)(*values, dealy="1h")
+    with pytest.raises(TypeError, match=r"^Queue.add\(\) got .* 'dealy': did you mean 'delay'\?$"):
+        queue.add("Ada", dealy="1h")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^Queue.add\(\) got .* 'tag': it takes id, at, delay, group, .*, time_zone$"):
+        queue.add("Ada", tag="1h")  # type: ignore[call-arg]

@@ -53,6 +53,26 @@ def test_every_option_is_checked_at_once(options: Any, says: str, shop: Store) -
     shop.queue("emails")  # what was refused is not declared
 
 
+@pytest.mark.parametrize(
+    ("call", "option", "says"),
+    [
+        (
+            "queue",
+            "atempts",
+            r"Store.queue\(\) got an unexpected keyword argument 'atempts': did you mean 'attempts'\?",
+        ),
+        ("queue", "foo", r"Store.queue\(\) got .* 'foo': it takes of, attempts, backoff, .*, max_waiting"),
+        ("schedule", "timezone", r"Store.schedule\(\) got .* 'timezone': did you mean 'time_zone'\?"),
+        ("schedule", "concurrency", r"Store.schedule\(\) got .* 'concurrency': it takes every, cron, .*, timeout"),
+    ],
+)
+def test_an_option_there_is_not_is_told_with_the_one_that_was_meant(
+    call: str, option: str, says: str, shop: Store
+) -> None:
+    with pytest.raises(TypeError, match=f"^{says}$"):
+        getattr(shop, call)("emails", **{option: 1})
+
+
 def test_one_error_names_every_bad_option(shop: Store) -> None:
     with pytest.raises(InvalidError, match=r"attempts 0.*; timeout '5'.*; max_waiting -1"):
         shop.queue("emails", attempts=0, timeout="5", max_waiting=-1)

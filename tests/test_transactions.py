@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import connection, connections, transaction
 
 from tests.byhand import rolled_back
@@ -137,6 +138,24 @@ def test_an_add_in_another_databases_block_alone_warns_once_a_call_site(emails: 
     assert first == [(RuntimeWarning, text, __file__)]
     assert len(caught) == 2
     assert caught[0].lineno == add_here.__code__.co_firstlineno + 1
+
+
+async def aadd_here(queue: Queue[Any]) -> None:
+    await queue.aadd("a")
+
+
+async def aadd_there(queue: Queue[Any]) -> None:
+    await queue.aadd("a")
+
+
+def test_so_does_an_async_add(emails: Queue[Any]) -> None:
+    with warnings.catch_warnings(record=True) as caught, transaction.atomic(using="other"):
+        warnings.simplefilter("always")
+        for call in (aadd_here, aadd_there, aadd_here):
+            async_to_sync(call)(emails)
+
+    lines = [call.__code__.co_firstlineno + 1 for call in (aadd_here, aadd_there)]
+    assert [(one.filename, one.lineno) for one in caught] == [(__file__, line) for line in lines]
 
 
 def test_an_add_in_its_own_block_or_in_none_does_not_warn(emails: Queue[Any], elsewhere: Queue[Any]) -> None:

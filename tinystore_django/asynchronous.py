@@ -8,6 +8,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 
+from .callsite import awaited as awaited_here
+
 S = TypeVar("S")
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,7 +26,8 @@ def twin(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], 
 
     @wraps(method)
     async def awaited(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await call(self, *args, **kwargs)
+        with awaited_here():
+            return await call(self, *args, **kwargs)
 
     return _named(awaited)
 

@@ -97,7 +97,7 @@ class Job(models.Model):
             ),
             models.Index(
                 fields=["queue", "state", "ended_at", "id", "kept_until"],
-                condition=Q(state__in=[2, 3]),
+                condition=Q(state=2) | Q(state=3),  # of an `in` SQLite does not see that it holds 2
                 name="tinystore_job_ended",
             ),
             # For the admin: done jobs by their ids, which may be free again, and ended ones by their groups.
@@ -106,7 +106,7 @@ class Job(models.Model):
             ),
             models.Index(
                 fields=["queue", "group", "state", "ended_at", "id", "kept_until"],
-                condition=Q(state__in=[2, 3], group__isnull=False),
+                condition=(Q(state=2) | Q(state=3)) & Q(group__isnull=False),
                 name="tinystore_job_ended_group",
             ),
             models.Index(fields=["kept_until"], condition=Q(kept_until__isnull=False), name="tinystore_job_kept_until"),

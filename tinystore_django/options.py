@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -139,6 +140,15 @@ def queue_options(
             max_waiting=partial(_optional, whole, max_waiting),
         )
     )
+
+
+def check_known(call: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raises TypeError, as Python does of a call that takes no such argument, unless all names are known."""
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(known)}"
+            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}: {hint}")
 
 
 def check_name(name: str, what: str = "queue") -> str:

@@ -59,7 +59,7 @@ class Queue(Generic[T]):
         """
         text = self._declaration.codec.write(value)
         key = None if id is None else check_text(id, "id")
-        placing = place(key, **when)
+        placing = place("add", key, **when)
         alias = self._alias()
         warn_of_another(alias, self._declaration)
         options = self._declaration.options
@@ -89,7 +89,7 @@ class Queue(Generic[T]):
         adding_many.check_many(values, id=id, group=group)
         write = self._declaration.codec.write
         jobs = [(text_of(id, value, "id"), write(value), text_of(group, value, "group")) for value in values]
-        placing = place(None, at=at, delay=delay)
+        placing = place("add_many", None, at=at, delay=delay)
         alias = self._alias()
         warn_of_another(alias, self._declaration)
         return adding_many.add_many(alias, self.name, jobs, placing, self._declaration.options)
@@ -100,7 +100,7 @@ class Queue(Generic[T]):
         Takes and raises what `add` does. A time that is not given is now.
         """
         text = self._declaration.codec.write(value)
-        placing = place(check_text(id, "id"), **when)
+        placing = place("set", check_text(id, "id"), **when)
         alias = self._alias()
         warn_of_another(alias, self._declaration)
         changing.set_(alias, self.name, id, text, placing, self._declaration.options)
@@ -111,7 +111,7 @@ class Queue(Generic[T]):
         Takes and raises what `add` does, but LimitError for `max_waiting`.
         """
         text = self._declaration.codec.write(value)
-        placing = place(check_text(id, "id"), **when)
+        placing = place("update", check_text(id, "id"), **when)
         return changing.update(self._alias(), self.name, id, text, placing)
 
     def cancel(self, id: str) -> bool:

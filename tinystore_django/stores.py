@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from .errors import InvalidError
-from .options import DEFAULT_BACKOFF, Backoff, Concurrency, check_name, queue_options
+from .options import Backoff, Concurrency, check_known, check_name, queue_options
 from .queues import Queue
 from .registry import Declaration, Registry
 from .schedules import Schedule
@@ -29,6 +29,17 @@ class Options(TypedDict, total=False):
     keep: Span
     keep_done: Span | None
     max_waiting: int | None
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """What a schedule may be told."""
+
+    every: Span | None
+    cron: str | None
+    time_zone: str | None
+    attempts: int
+    backoff: Backoff
+    timeout: Span
 
 
 class Store:
@@ -66,20 +77,11 @@ class Store:
         Raises:
             InvalidError: the name, the type or an option cannot be; or it is declared already, otherwise.
         """
+        check_known("Store.queue", options, ("of", *Options.__annotations__))
         declaration = Declaration(self._registry, check_name(name), Codec(of), queue_options(**options))
         return Queue(self._registry.declare(declaration))
 
-    def schedule(
-        self,
-        name: str,
-        *,
-        every: Span | None = None,
-        cron: str | None = None,
-        time_zone: str | None = None,
-        attempts: int = 10,
-        backoff: Backoff = DEFAULT_BACKOFF,
-        timeout: Span = "1m",
-    ) -> Schedule:
+    def schedule(self, name: str, **options: Unpack[ScheduleOptions]) -> Schedule:
         """Declares a schedule: `store.schedule("cleanup", cron="10 3 * * *", time_zone="Europe/Berlin")`.
 
         Args:
@@ -91,11 +93,14 @@ class Store:
         Raises:
             InvalidError: one of them cannot be; or the name is declared already, otherwise.
         """
-        options = queue_options(attempts=attempts, backoff=backoff, timeout=timeout)
-        ticks = repeat(check_name(name, "schedule"), every=every, cron=cron, time_zone=time_zone)
+        check_known("Store.schedule", options, ScheduleOptions.__annotations__)
+        given: dict[str, Any] = {**options}
+        when = {one: given.pop(one, None) for one in ("every", "cron", "time_zone")}
+        chosen = queue_options(**given)
+        ticks = repeat(check_name(name, "schedule"), **when)
         if ticks is None:
             raise InvalidError(f"schedule {name!r} has no repeat: give every='10m' or cron='10 3 * * *'")
-        return Schedule(self._registry.declare(Declaration(self._registry, name, Codec(type(None)), options, ticks)))
+        return Schedule(self._registry.declare(Declaration(self._registry, name, Codec(type(None)), chosen, ticks)))
 
 
 store = Store()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
 from django.db import connections, transaction
 
+from .callsite import caller
 from .errors import InvalidError
 from .registry import Declaration
-
-HERE = str(Path(__file__).parent)
 
 
 def check_open(within: object, declaration: Declaration) -> None:
@@ -37,7 +34,7 @@ def warn_of_another(alias: str, declaration: Declaration) -> None:
     """Warns, once a call site, of a job that would not commit with the rows of the only atomic block open."""
     if connections[alias].in_atomic_block or not (others := _open_elsewhere(alias)):
         return
-    site = _caller()
+    site = caller()
     if site not in declaration.warned:
         declaration.warned.add(site)
         warnings.warn_explicit(
@@ -59,11 +56,3 @@ def _alias_of(within: Any, own: str) -> str:
 
 def _open_elsewhere(alias: str) -> list[str]:
     return [one.alias for one in connections.all(initialized_only=True) if one.in_atomic_block and one.alias != alias]
-
-
-def _caller() -> tuple[str, int]:
-    """The file and line that called this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(HERE):
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno

@@ -29,8 +29,8 @@ def test_it_shows_the_value_the_error_and_the_traceback(emails: Queue[Any], hand
     assert page.field("state_now") == "failed"
     assert page.field("attempt") == "1 of 3"
     assert page.field("group") == "tea"
-    assert page.field("last_run") == "2026-03-01 12:00:00+00:00 – 2026-03-01 12:00:00+00:00"
-    assert page.field("kept_to") == "2026-03-03 12:00:00+00:00 in 2 days"
+    assert page.field("last_run") == "March 1, 2026, noon – March 1, 2026, noon"
+    assert page.field("kept_to") == "March 3, 2026, noon in 2 days"
 
 
 def test_it_shows_what_is_not_there_as_the_list_does(emails: Queue[Any], opened: Pages) -> None:
@@ -54,7 +54,7 @@ def test_it_shows_the_run_its_worker_its_progress_and_its_finished_steps(
 
     page = opened(row())
 
-    assert page.field("started") == "2026-03-01 12:00:00+00:00 5 s ago"
+    assert page.field("started") == "March 1, 2026, noon 5 s ago"
     assert page.field("worker") == "by hand its lease ends in 25 s unless it renews it"
     assert page.field("progress_shown") == '25% 25% {\n  "done": 1,\n  "total": 4\n}'
     assert page.html.index("render") < page.html.index("&quot;pages&quot;: 2") < page.html.index("attach")
@@ -80,16 +80,16 @@ def test_a_repeat_is_in_words_with_its_next_five_times(
     page = Page(admin_client.get(f"{JOBS}{row().pk}/change/")).field("repeat")
 
     assert page.startswith("every day at 03:10 (Europe/Berlin)")
-    times = ["2026-03-01 14:00:00", *(f"2026-03-0{day} 03:10:00" for day in (2, 3, 4, 5))]
-    assert page.endswith("".join(f"{time}+01:00" for time in times))
+    times = ["March 1, 2026, 2 p.m.", *(f"March {day}, 2026, 3:10 a.m." for day in (2, 3, 4, 5))]
+    assert page.endswith("".join(times))
 
 
 def test_a_running_repeating_job_shows_the_ticks_behind_this_run(emails: Queue[Any], hand: Hand, opened: Pages) -> None:
     emails.add("x", id="x", cron="0 * * * *", time_zone="UTC", delay="0s")
     hand.take_one(emails)
 
-    assert "2026-03-01 12:00:00" not in opened(row()).field("repeat")
-    assert "2026-03-01 13:00:00+00:002026-03-01 14:00:00" in opened(row()).field("repeat")
+    assert "noon" not in opened(row()).field("repeat")
+    assert "March 1, 2026, 1 p.m.March 1, 2026, 2 p.m." in opened(row()).field("repeat")
 
 
 def test_a_job_whose_queue_is_gone_has_its_page(db: None, clock: Clock, listed: Pages, opened: Pages) -> None:

@@ -27,8 +27,8 @@ def test_the_list_shows_what_runs_and_what_failed_before_what_is_to_come(five: F
     assert page.column("queue") == ["emails"] * 5
     assert page.column("attempt") == ["1", "1", "0", "0", "1"]
     assert page.column("grouped") == ["-", "-", "tea", "-", "-"]
-    noon = "2026-03-01 12:00:00+00:00 0 s ago"
-    assert page.column("due_at") == [noon, noon, noon, "2026-03-01 13:00:00+00:00 in 1 hour", noon]
+    noon = "March 1, 2026, noon 0 s ago"
+    assert page.column("due_at") == [noon, noon, noon, "March 1, 2026, 1 p.m. in 1 hour", noon]
 
 
 def test_the_list_shows_the_first_line_of_an_error(five: Five, listed: Pages) -> None:
@@ -40,7 +40,7 @@ def test_a_scheduled_job_is_shown_as_waiting_once_it_is_due(emails: Queue[Any], 
     clock.advance("61m")
 
     assert listed().column("state_now") == ["waiting"]
-    assert listed().column("due_at") == ["2026-03-01 13:00:00+00:00 1 minute ago"]
+    assert listed().column("due_at") == ["March 1, 2026, 1 p.m. 1 minute ago"]
 
 
 def test_a_cancelled_job_that_still_runs_is_shown_as_such(five: Five, emails: Queue[Any], listed: Pages) -> None:
@@ -132,9 +132,9 @@ def test_a_time_at_the_end_of_the_calendar_is_shown_in_utc(
     emails.add("now")
 
     now, never = listed().column("due_at")
-    assert now.startswith("2026-03-01 21:00:00+09:00 ")
-    assert never.startswith("9999-12-31 23:59:59+00:00 in 7")
-    assert opened(models.Job.objects.get(key="never")).field("due_at").startswith("9999-12-31 23:59:59+00:00 ")
+    assert now.startswith("March 1, 2026, 9 p.m. ")
+    assert never.startswith("Dec. 31, 9999, 11:59:59 p.m. in 7")
+    assert opened(models.Job.objects.get(key="never")).field("due_at").startswith("Dec. 31, 9999, 11:59:59 p.m. ")
 
 
 @pytest.mark.parametrize(

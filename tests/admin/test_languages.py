@@ -12,10 +12,13 @@ from django.utils import translation
 
 from tests.admin.conftest import Page, Pages, chosen_all, text
 from tests.admin.tables import QUEUES, SCHEDULES, WORKERS, see
-from tinystore_django import Queue, Store, models
+from tests.byhand import Hand
+from tinystore_django import Queue, Store, Worker, models
 from tinystore_django.admin.charts import of_hour
+from tinystore_django.admin.stored import translated
 from tinystore_django.databases.rows import Sum
 from tinystore_django.lifecycle import leasing
+from tinystore_django.lifecycle.aftermath import LOST
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +110,59 @@ def test_an_action_says_what_it_did_in_french(five: Five, act: Pages, french: No
     ]
 
 
+@pytest.mark.parametrize(
+    ("language", "shown"),
+    [
+        ("en", ["March 1, 2026, 1:30 p.m.", "March 1, 2026, 1:30:05 p.m."]),
+        ("de", ["1. März 2026 13:30", "1. März 2026 13:30:05"]),
+        ("fr", ["1 mars 2026 13:30", "1 mars 2026 13:30:05"]),
+        ("fi", ["1. maaliskuuta 2026 kello 13.30", "1. maaliskuuta 2026 kello 13.30.05"]),
+    ],
+)
+def test_a_time_is_written_as_the_language_writes_it(
+    language: str, shown: list[str], emails: Queue[Any], listed: Pages
+) -> None:
+    emails.add(None, delay="1h30m")
+    emails.add(None, delay="1h30m5s")
+
+    with translation.override(language):
+        page = listed()
+
+    for cell, time in zip(page.column("due_at"), shown, strict=True):
+        assert cell.startswith(f"{time} ")
+    assert '<time datetime="2026-03-01T13:30:05+00:00" title="2026-03-01 13:30:05+00:00">' in page.html
+
+
+@pytest.mark.parametrize(
+    ("written", "german", "french"),
+    [
+        (LOST, "der Worker ging verloren", "le worker a été perdu"),
+        (
+            "the run passed its timeout of 0.3 s",
+            "der Lauf hat sein Zeitlimit von 0.3 s überschritten",
+            "l’exécution a dépassé son délai maximal de 0.3 s",
+        ),
+        (
+            "its value no longer reads: Expected `int`,\ngot `str`",
+            "sein Wert ist nicht mehr lesbar: Expected `int`,",
+            "sa valeur n’est plus lisible : Expected `int`,",
+        ),
+        ("no luck %(span)s, 5 %", "no luck %(span)s, 5 %", "no luck %(span)s, 5 %"),
+    ],
+)
+def test_an_error_of_ours_is_shown_in_the_operators_language(
+    written: str, german: str, french: str, emails: Queue[Any], hand: Hand, listed: Pages, opened: Pages
+) -> None:
+    emails.add(None)
+    hand.end(hand.take_one(emails), "failed", written)
+
+    for language, shown in (("de", german), ("fr", french), ("en", written.partition("\n")[0])):
+        with translation.override(language):
+            assert listed().column("short_error") == [shown]
+            assert opened(models.Job.objects.get()).field("error_shown").startswith(shown)
+    assert models.Job.objects.get().error == written  # what is kept stays as it is
+
+
 def test_a_time_that_there_cannot_be_is_refused_in_the_operators_language(five: Five, act: Pages, german: None) -> None:
     assert "Bitte eine Zeit in den Jahren 1 bis 9999 angeben." in act("move_time", five["waiting"], time="450000w").html
 
@@ -174,10 +230,28 @@ def test_a_chart_counts_in_the_operators_language(french: None) -> None:
 def test_the_page_of_workers_is_french(shop: Store, clock: Clock, admin_client: Client, french: None) -> None:
     assert "Aucun worker n’est actif" in see(admin_client, WORKERS).html
 
-    leasing.take("default", "host:1", ["emails"], 30_000_000)
-    (row,) = see(admin_client, WORKERS).rows
+    for number, woken in enumerate(["by LISTEN/NOTIFY and every 1s", "every 1m30s", "by a bell"]):
+        leasing.take("default", f"host:{number}", ["emails"], 30_000_000, woken=woken)
+    rows = see(admin_client, WORKERS).rows
 
-    assert row["Dernier renouvellement"] == "il y a 0 s"
+    assert rows[0]["Dernier renouvellement"] == "il y a 0 s"
+    assert [row["Réveil"] for row in rows] == [
+        "par LISTEN/NOTIFY et toutes les 1s",
+        "toutes les 1m30s",
+        "by a bell",
+    ]
+
+
+@pytest.mark.parametrize("notify", [True, False])
+def test_however_a_worker_is_woken_is_said_in_german(
+    notify: bool, emails: Queue[Any], clock: Clock, settings: Any, german: None
+) -> None:
+    settings.TINYSTORE = {"NOTIFY": notify}
+    emails.handler(print)
+
+    woken = Worker([emails._declaration], poll=1_000_000).woken
+
+    assert translated(woken) != woken
 
 
 def test_the_box_without_a_script_has_a_plural(five: Five, admin_client: Client, listed: Pages, german: None) -> None:

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from tests.admin.tables import QUEUES, press, see, staff
+from tests.admin.tables import QUEUES, SCHEDULES, press, see, staff
 from tests.byhand import Hand
 from tinystore_django import Backoff, Concurrency, Queue, Store, models
 from tinystore_django.lifecycle import figures, leasing
@@ -234,6 +234,19 @@ def test_a_pause_takes_the_token_of_our_own_form(emails: Queue[Any], admin_user:
 def test_what_no_button_asks_for_is_refused(data: dict[str, str], emails: Queue[Any], admin_client: Client) -> None:
     assert admin_client.post(QUEUES, data).status_code == 403
     assert not models.Queue.objects.exists()
+
+
+@pytest.mark.parametrize("button", ["pause", "resume"])
+@pytest.mark.parametrize("page", [QUEUES, SCHEDULES])
+def test_what_is_on_no_page_is_neither_paused_nor_resumed(
+    page: str, button: str, shop: Store, emails: Queue[Any], admin_client: Client
+) -> None:
+    shop.schedule("nightly", every="1d")
+    for name in ("abc", "nightly" if page == QUEUES else "emails"):
+        assert press(admin_client, page, button, name).messages == [f"There is no {name}: nothing is changed."]
+
+    assert not models.Queue.objects.exists()
+    assert not LogEntry.objects.exists()
 
 
 @pytest.mark.parametrize("page", ["add/", "emails/delete/", "emails/history/"])

@@ -38,7 +38,7 @@ def test_a_schedule_says_in_words_when_it_comes(shop: Store, clock: Clock, admin
     row = see(admin_client, SCHEDULES).row("backup")
 
     assert row["options"] == "every day at 03:10 (Europe/Berlin)"
-    assert row["Next"].startswith("2026-03-02 02:10:00+00:00 in 14")
+    assert row["Next"].startswith("March 2, 2026, 2:10 a.m. in 14")
     assert (row["Last"], row["Took"], row["Error"]) == ("-", "-", "-")
     assert row["notes"] == "It has no handler. No worker runs it."
 

@@ -189,13 +189,27 @@ def test_a_claim_removes_the_ended_runs_it_is_given_and_says_which(store: Databa
     for key in "abc":
         store.insert(new(key, at=T))
     first, second = take(store, q=2)
-    models.Job.objects.filter(pk=second.id).update(next_at=T)
+    models.Job.objects.filter(pk=second.id).update(next_at=T, cancelled=True)
 
     claimed = store.claim(1, {"q": 5}, [first.fence, second.fence, (10**9, 1, 1)])
 
-    assert claimed.removed == {first.fence}
+    assert claimed.removed == {first.fence, second.fence}
     assert [held.key for held in claimed.held] == ["c"]
-    assert not models.Job.objects.filter(key="a").exists()
+    assert not models.Job.objects.filter(key__in="ab").exists()
+
+
+@pytest.mark.parametrize("totals", [{}, {"q": 9}])
+def test_a_claim_takes_nothing_before_the_next_run_of_an_ended_one(store: Database, totals: dict[str, int]) -> None:
+    for key in "abc":
+        store.insert(new(key, at=T))
+    store.limits.open(totals)
+    first, second = take(store, q=2)
+    models.Job.objects.filter(pk=second.id).update(next_at=T)
+
+    claimed = store.claim(1, {"q": 5}, [first.fence, second.fence], totals)
+
+    assert (claimed.removed, claimed.held) == ({first.fence}, [])
+    assert [held.key for held in store.claim(1, {"q": 5}, [], totals).held] == ["c"]
 
 
 # remove and settle
@@ -326,7 +340,7 @@ def test_a_transaction_is_the_open_one_or_a_new_one() -> None:
     store = database("default")
 
     assert not store.in_transaction()
-    for begin in (store.transaction, store.worker_transaction):
+    for begin in (store.transaction, store.own_transaction):
         with begin():
             assert store.in_transaction()
         assert not store.in_transaction()
@@ -337,7 +351,7 @@ def test_a_transaction_is_the_open_one_or_a_new_one() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_transaction_that_raises_is_rolled_back(store: Database) -> None:
-    for begin in (store.transaction, store.worker_transaction):
+    for begin in (store.transaction, store.own_transaction):
         with suppress(RolledBack), begin():
             store.insert(new("x"))
             raise RolledBack

@@ -32,6 +32,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     store.own_thread()
     yield store
     monkeypatch.undo()
+    connection.execute_wrappers.clear()
     store._here.own = None
     connection.close()
 

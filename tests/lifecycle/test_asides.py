@@ -173,6 +173,22 @@ def test_jobs_left_aside_by_an_add_that_committed_late_come_back_with_the_next_c
     assert took(hand, emails) == "b1 a2"
 
 
+def test_they_come_back_by_a_look_where_their_queue_always_has_others(
+    emails: Queue[Any], hand: Hand, clock: Clock
+) -> None:
+    limits = {"emails": emails._declaration.options}
+    add(emails, "a1 a2 b1 b2 c1")
+    models.Job.objects.filter(key="a1").delete()
+
+    assert asides.look("default", limits)
+    assert took(hand, emails, 1) == "a2"
+    models.Job.objects.filter(key="b1").delete()
+    assert not asides.look("default", limits)  # somebody has just looked
+    clock.advance("1s")
+    assert asides.look("default", limits)
+    assert took(hand, emails) == "b2 c1"
+
+
 def test_jobs_left_aside_are_looked_for_once_a_second_at_most(emails: Queue[Any], hand: Hand, clock: Clock) -> None:
     add(emails, "a1 a2")
     took(hand, emails)

@@ -107,6 +107,26 @@ def test_a_turn_of_plain_runs_leaves_the_one_that_has_a_run_more(shop: Store, ha
     assert plain.get("y") is None
 
 
+@pytest.mark.parametrize("options", [{}, {"concurrency": 2}, {"rate": "100/s"}])
+@pytest.mark.parametrize("others", [0, 2])
+def test_a_turn_of_plain_runs_claims_what_one_of_them_has_next_in_its_place(
+    shop: Store, hand: Hand, options: Any, others: int
+) -> None:
+    plain = shop.queue("plain", **options)
+    plain.add("a", id="x")
+    held = hand.take_one(plain)
+    plain.set("x", "again")
+    plain.add_many(range(others))
+    finished = [Finished(held, Ending("done"), plain._declaration.options)]
+    limits = {"plain": plain._declaration.options} if options else {}
+
+    settling, claimed = turn("default", hand.lease, finished, Asked({"plain": 1}, limits, [held]))
+
+    assert set(settling.outcomes.values()) == {"done"}
+    assert claimed is not None
+    assert [one.value for one in claimed.held] == ['"again"']
+
+
 def test_a_turn_that_wants_nothing_and_has_nothing_does_nothing(hand: Hand, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(0):
         settling, claimed = turn("default", hand.lease, [], Asked({}))

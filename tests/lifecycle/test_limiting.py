@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.byhand import Hand, after, row, us
 from tests.lifecycle.limited import State, add, aside, keys, ready, took
-from tinystore_django import Concurrency, Queue, Run, Store, models
+from tinystore_django import Concurrency, Queue, Run, Store, Worker, models
 from tinystore_django.lifecycle import limiting
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.asking import Asked
-from tinystore_django.lifecycle.claiming import turn
+from tinystore_django.lifecycle.claiming import claim, turn
 from tinystore_django.lifecycle.settling import Finished
 from tinystore_django.testing import Clock
 
@@ -252,6 +252,33 @@ def test_a_run_that_ends_while_its_queue_is_paused_brings_the_next_back_in_a_tur
          Asked({"emails": 1}, {"emails": options}, [held]))  # fmt: skip
 
     assert (ready(), aside()) == ("a2", "")
+
+
+def test_a_row_of_a_queue_with_a_total_that_was_deleted_by_hand_is_made_again_at_once(shop: Store, hand: Hand) -> None:
+    queue = shop.queue("totalled", int, concurrency=2)
+    queue.add_many(range(3))
+    limits = {"totalled": queue._declaration.options}
+
+    found = claim("default", hand.lease, {"totalled": 3}, limits)
+
+    assert len(found.held) == 2
+    assert not claim("default", hand.lease, {"totalled": 3}, limits).held
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_takes_jobs_behind_no_row_for_no_sign_that_it_is_idle(shop: Store) -> None:
+    queue = shop.queue("totalled", int, concurrency=2)
+    ran: list[int] = []
+    queue.add_many(range(5))
+
+    def run(number: int) -> None:
+        ran.append(number)
+        models.Queue.objects.all().delete()
+
+    with Worker([queue._declaration.handled_by(run)], poll=60_000_000, until_idle=True).start() as one:
+        assert one.wait(10)
+
+    assert sorted(ran) == [0, 1, 2, 3, 4]
 
 
 def test_a_row_of_the_queue_that_was_deleted_by_hand_is_made_again(one_a_group: Queue[Any], hand: Hand) -> None:

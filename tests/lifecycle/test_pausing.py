@@ -131,13 +131,13 @@ def test_a_queue_that_is_paused_while_a_claim_waits_for_the_lock_starts_nothing(
 ) -> None:
     emails.add("a")
     store = database("default")
-    begin = store.worker_transaction
+    begin = store.own_transaction
 
     def begin_late() -> Any:
         pause("default", "emails")
         return begin()
 
-    monkeypatch.setattr(store, "worker_transaction", begin_late)
+    monkeypatch.setattr(store, "own_transaction", begin_late)
 
     assert hand.take(emails) == []
 

@@ -192,14 +192,17 @@ def test_the_connections_of_djangos_pool_may_all_be_ended(tmp_path: Path, named:
 
 
 @pytest.mark.postgresql
-@pytest.mark.parametrize("chosen", ["REPEATABLE_READ", "SERIALIZABLE"])
-def test_workers_contend_in_peace_whatever_isolation_the_project_chose(tmp_path: Path, chosen: str) -> None:
+@pytest.mark.parametrize(("where", "chosen"), [("the project", "SERIALIZABLE"), ("the server", "REPEATABLE_READ")])
+def test_workers_contend_in_peace_whatever_isolation_was_chosen(tmp_path: Path, where: str, chosen: str) -> None:
     some = names(200)
     for name in some:
         kept_loads.add(name, id=name)
-    level = f"IsolationLevel.{chosen}"
-    code = f'from psycopg import IsolationLevel\nDATABASES["default"]["OPTIONS"] = {{"isolation_level": {level}}}'
-    settings = with_database(tmp_path, code)
+    if where == "the project":
+        level = f"from psycopg import IsolationLevel\nlevel = IsolationLevel.{chosen}"
+        settings = with_database(tmp_path, f'{level}\nDATABASES["default"]["OPTIONS"] = {{"isolation_level": level}}')
+    else:
+        level = chosen.lower().replace("_", r"\ ")
+        settings = with_database(tmp_path, OPTIONS={"options": f"-c default_transaction_isolation={level}"})
 
     arguments = ["kept-loads", "--until-idle"]
     with worker(*arguments, **settings) as one, worker(*arguments, **settings) as other:

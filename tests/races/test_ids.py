@@ -20,7 +20,7 @@ from tests.byhand import Hand
 from tests.programs import script, wait_for, worker
 from tests.project.jobs import Nap, last_chances, naps, stumbles
 from tests.project.models import Order, Start
-from tinystore_django import Queue, Run, Store, models
+from tinystore_django import LimitError, Queue, Run, Store, models
 from tinystore_django.databases import database
 from tinystore_django.databases.rows import Held
 from tinystore_django.lifecycle import leasing
@@ -80,7 +80,7 @@ def end(queue: Queue[Any], held: Held, ending: Ending) -> None:
     """Settles a run as a worker does: again, until no user's open transaction holds its row."""
     left = [Finished(held, ending, queue._declaration.options)]
     while left:
-        with database("default").worker_transaction():
+        with database("default").own_transaction():
             left = list(settle("default", left).left)
 
 
@@ -321,3 +321,30 @@ def test_of_two_that_add_the_same_ids_in_opposite_orders_neither_fails(shop: Sto
 def _add_together(queue: Queue[Any], ids: list[str], together: Barrier) -> int:
     together.wait(30)
     return queue.add_many(ids, id=lambda value: value)
+
+
+@pytest.mark.parametrize("call", ["add", "add_many", "set"])
+def test_the_threads_of_one_process_fill_a_bounded_queue_to_its_bound_and_no_further(call: str) -> None:
+    most, rounds = 10, 15
+    queue = Store().queue("bounded", int, max_waiting=most)
+    start = Barrier(ADDERS)
+    calls: dict[str, Callable[[int], object]] = {
+        "add": queue.add,
+        "add_many": lambda number: queue.add_many([number]),
+        "set": lambda number: queue.set(f"id-{number}", number),
+    }
+
+    def add(number: int) -> bool:
+        start.wait(20)
+        try:
+            calls[call](number)
+        except LimitError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(ADDERS) as threads:
+        for _ in range(rounds):
+            added = [*threads.map(add, range(ADDERS)), *threads.map(add, range(ADDERS, 2 * ADDERS))]
+            assert (sum(added), models.Job.objects.count()) == (most, most)
+            models.Job.objects.all().delete()
+        list(threads.map(lambda _: (start.wait(20), connections.close_all()), range(ADDERS)))

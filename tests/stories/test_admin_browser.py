@@ -65,6 +65,18 @@ class Operator:
     def told(self) -> str:
         return steadily(self._chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".messagelist").text)
 
+    def has_width(self, width: int) -> None:
+        """Reads the page again in a window so wide."""
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        self._chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self._chrome.refresh()
+
+    def overflows(self, selector: str) -> bool:
+        """Whether a part of an element is to be scrolled to in what it is in."""
+        element = self._find(selector)
+        within = "const box = arguments[0].parentElement; return box.scrollWidth > box.clientWidth"
+        return bool(self._chrome.execute_script(within, element))
+
     def has(self, selector: str) -> bool:
         return bool(self._chrome.find_elements(By.CSS_SELECTOR, selector))
 
@@ -98,6 +110,7 @@ def operator(django_db_setup: None, browser: Chrome, live_server: Any) -> Iterat
     one = Operator(browser, live_server.url)
     one.log_in("olga", "a secret")
     yield one
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     browser.delete_all_cookies()
 
 
@@ -176,6 +189,18 @@ def test_a_list_shows_by_itself_what_has_become_of_its_jobs(emails: Queue[Any], 
     emails.cancel("to-dan")
 
     operator.wait_for_column("named", ["to-cyd", "to-bob", "to-ada"])
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_no_column_is_out_of_sight_on_a_small_laptop(
+    language: str, emails: Queue[Any], operator: Operator, settings: Any
+) -> None:
+    settings.LANGUAGE_CODE = language
+    emails.add(None, id="invoice:2026-11", group="a-group")
+    operator.has_width(1280)
+
+    assert operator.has(f"html[lang={language}] .column-progress_bar")
+    assert not operator.overflows("#result_list")
 
 
 def test_who_may_only_look_has_no_button(emails: Queue[Any], helper: Operator) -> None:

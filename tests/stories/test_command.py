@@ -42,7 +42,8 @@ def test_until_idle_runs_what_is_due_and_ends() -> None:
 
     code, lines = ended(worker("marks", "--until-idle"))
 
-    assert (code, len(lines)) == (0, 4)
+    assert (code, len(lines)) == (0, 5)
+    assert lines[-1].endswith(" INFO ended: settled 3 runs")
     assert [mark.name for mark in Mark.objects.all()] == ["a", "b", "c"]
     assert marks.get("later").state == "scheduled"
 
@@ -51,9 +52,10 @@ def test_max_jobs_ends_a_worker_after_so_many_runs() -> None:
     for name in "abc":
         marks.add(name)
 
-    code, _ = ended(worker("marks", "--max-jobs=2", "--concurrency=2"))
+    code, lines = ended(worker("marks", "--max-jobs=2", "--concurrency=2"))
 
     assert code == 0
+    assert lines[-1].endswith(" INFO ended: settled 2 runs")
     assert sorted(mark.name for mark in Mark.objects.all()) == ["a", "b"]
     assert Row.objects.filter(state=0).count() == 1
 
@@ -116,6 +118,7 @@ def test_a_worker_says_what_it_runs_where_and_how_it_is_woken() -> None:
     assert f"of database 'default' ({NAMES[CHOSEN]}), woken by {WAKERS[CHOSEN]} and every 5s" in lines[0]
     assert "INFO naps id=a attempt=1 done " in lines[1]
     assert lines[1].endswith(" ms")
+    assert lines[2].endswith(" INFO ended: settled 1 run")
 
 
 def test_a_failed_run_is_logged_with_each_attempt() -> None:

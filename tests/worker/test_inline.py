@@ -312,6 +312,35 @@ def test_a_concurrency_above_one_runs_handlers_in_threads_at_once(shop: Store) -
     assert threading.get_ident() not in threads
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize("total", [None, 2])
+def test_it_runs_what_a_handler_sets_for_its_own_job(shop: Store, concurrency: int, total: int | None) -> None:
+    chain = shop.queue("chain", **({} if total is None else {"concurrency": total}))
+    ran: list[int] = []
+    chain.add(1, id="x")
+
+    def handler(value: int) -> None:
+        ran.append(value)
+        if value < 3:
+            chain.set("x", value + 1)
+
+    assert chain.run_due(handler, concurrency=concurrency) == 3
+    assert (ran, chain.get("x")) == ([1, 2, 3], None)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_it_runs_the_jobs_of_workers_that_died(emails: Queue[Any], concurrency: int) -> None:
+    emails.add_many(range(120))  # more than are taken back at once
+    Hand().take(emails, 120)
+    models.Lease.objects.all().delete()
+    ran: list[int] = []
+
+    assert emails.run_due(ran.append, concurrency=concurrency) == 120
+    assert sorted(ran) == list(range(120))
+
+
 def test_inside_an_open_transaction_it_uses_no_threads(emails: Queue[Any]) -> None:
     threads: list[int] = []
     emails.add("a")

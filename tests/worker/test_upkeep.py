@@ -11,7 +11,9 @@ from django.db import Error
 
 from tests.byhand import NOON, Hand
 from tests.programs import wait_for
-from tinystore_django import Queue, Store, Worker, models
+from tinystore_django import Concurrency, Queue, Store, Worker, models
+from tinystore_django.control import Control
+from tinystore_django.databases import database
 from tinystore_django.lifecycle import clearing, leasing
 from tinystore_django.testing import clock
 from tinystore_django.worker import upkeep
@@ -122,3 +124,30 @@ def test_a_lease_renewed_as_its_worker_ends_is_not_lost(
     assert renewed.is_set()
     assert "the lease was lost" not in caplog.text
     assert not models.Lease.objects.exists()
+
+
+def test_jobs_left_aside_come_back_while_a_busy_queue_claims_others(shop: Store) -> None:
+    queue = shop.queue("grouped", concurrency=Concurrency(group=1))
+    for id in ("b1", "a1", "a2"):
+        queue.add(id, id=id, group=id[0])
+    hold, thread = tended(queue)
+    (held,) = Hand().take(queue, 1)
+    models.Job.objects.filter(key="a1").delete()  # as if it had ended before the add of a2 committed
+    thread._renews_at = time.monotonic() + 60
+    hold.runs[held.fence] = Control("default", held)
+
+    thread.start()
+    try:
+        wait_for(lambda: models.Job.objects.get(key="a2").state == models.Job.State.READY)
+    finally:
+        thread.stop()
+
+
+def test_a_worker_that_starts_after_another_died_takes_its_jobs_back_as_their_lease_ends(emails: Queue[Any]) -> None:
+    emails.add("a")
+    Hand().take_one(emails)
+    models.Lease.objects.update(expires_at=database("default").now() + 300_000)
+    seen: list[str] = []
+
+    with emails.work(seen.append):
+        wait_for(lambda: seen == ["a"], 5)  # the first renewal that is due anyway comes after ten seconds

@@ -20,6 +20,7 @@ from ..timing import clock
 from ..timing.repeats import Repeat, read
 from . import redaction, showing
 from .filters import STATE_NAMES
+from .stored import translated
 
 TIMES = 5
 
@@ -56,7 +57,7 @@ def facts(job: Any) -> list[Fact]:
         Fact("last_run", _("last run"), _last_run(job)),
         Fact("kept_to", _("kept until"), _since(job.kept_until, now)),
         Fact("value_shown", _("value"), _value(job, declaration)),
-        Fact("error_shown", _("error"), showing.block(job.error)),
+        Fact("error_shown", _("error"), showing.block(translated(job.error))),
         Fact("traceback_shown", _("traceback"), showing.block(job.traceback)),
     ]
 
@@ -122,7 +123,7 @@ def _worker(job: Job, now: datetime) -> str:
 def _last_run(job: Job) -> str:
     if job.last_ended_at is None:
         return showing.NOTHING
-    return f"{showing.moment(job.last_started_at)} – {showing.moment(job.last_ended_at)}"
+    return format_html("{} – {}", showing.moment(job.last_started_at), showing.moment(job.last_ended_at))
 
 
 def _since(at: datetime | None, now: datetime) -> str:

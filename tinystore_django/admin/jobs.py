@@ -21,10 +21,11 @@ from ..lifecycle.reading import due_at, state_of
 from ..models import Job
 from ..timing import clock
 from . import detail, redaction, showing
-from .aliases import carried, chosen_alias, with_query
+from .aliases import chosen_alias
 from .filters import DatabaseFilter, GroupFilter, QueueFilter, StateFilter, beginning_with
 from .operating import OperatingAdmin
 from .paging import JobList
+from .stored import translated
 from .verbs import VERBS
 
 
@@ -106,14 +107,13 @@ class JobAdmin(OperatingAdmin):
         return {
             "title": _("Job"),
             "subtitle": str(job),
-            "opts": self.opts,
+            **self.kept(request),
             "media": self.media,
             "job": job,
             "facts": detail.facts(job),
             "steps": detail.steps(job),
             "verbs": [verb for verb in VERBS.values() if state in verb.states and verb.allowed(request)],
             "at_job": True,
-            "query": with_query("", carried(request)),
         }
 
     @admin.display(description=gettext_lazy("id"))
@@ -134,7 +134,7 @@ class JobAdmin(OperatingAdmin):
 
     @admin.display(description=gettext_lazy("error"))
     def short_error(self, job: Job) -> str:
-        return showing.line(job.error)
+        return showing.line(translated(job.error))
 
     @admin.display(description=gettext_lazy("progress"))
     def progress_bar(self, job: Job) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.templatetags.admin_urls import add_preserved_filters
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -20,7 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from ..models import Job
 from . import log
-from .aliases import carried, with_query
+from .aliases import carried
 from .forms import MoveForm
 from .verbs import CANCEL, MOVE, RETRY, RUN, VERBS, Verb, left, said
 
@@ -121,14 +122,19 @@ class OperatingAdmin(JobModelAdmin):
         return self._ask(request, "move.html", form=form, hidden=pairs, job=job, title=title)
 
     def _ask(self, request: HttpRequest, template: str, **more: Any) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), "opts": self.opts, "media": self.media, **more}
-        context["query"] = with_query("", carried(request))
+        context = {**self.admin_site.each_context(request), **self.kept(request), "media": self.media, **more}
         request.current_app = self.admin_site.name
         return TemplateResponse(request, f"admin/tinystore_django/job/{template}", context)
 
     def _to(self, request: HttpRequest, page: str, *arguments: Any) -> HttpResponse:
         url = reverse(f"admin:tinystore_django_job_{page}", args=arguments, current_app=self.admin_site.name)
-        return HttpResponseRedirect(with_query(url, carried(request)))
+        return HttpResponseRedirect(add_preserved_filters(self.kept(request), url))
+
+    def kept(self, request: HttpRequest) -> dict[str, Any]:
+        """What `add_preserved_filters` needs, so that a link leads to the same database, and back to the list as it
+        was."""
+        filters = self.get_preserved_filters(request)
+        return {"opts": self.opts, "preserved_filters": filters, "preserved_qsl": carried(request)}
 
 
 def _move_form(request: HttpRequest, alias: str) -> MoveForm:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
@@ -18,12 +20,20 @@ PERMISSION = "pause_queue"
 class PausingAdmin(PageAdmin):
     """A page with a button to pause or resume each of its rows."""
 
+    def names(self, alias: str) -> Container[str]:
+        """The names of the page's rows."""
+        raise NotImplementedError
+
     def operate(self, request: HttpRequest, alias: str) -> None:
         verb = next((one for one in ("pause", "resume") if one in request.POST), None)
         if verb is None or not may(request, PERMISSION):
             raise PermissionDenied
         name = checked(request.POST[verb])
-        if verb == "pause":
+        if name not in self.names(alias):
+            self.message_user(
+                request, _("There is no %(name)s: nothing is changed.") % {"name": name}, messages.WARNING
+            )
+        elif verb == "pause":
             self._say(
                 request,
                 name,

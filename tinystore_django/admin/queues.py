@@ -56,6 +56,9 @@ class QueueAdmin(PausingAdmin):
     permissions = ("view_queue", PERMISSION)
     per_page = 50
 
+    def names(self, alias: str) -> list[str]:
+        return _names(alias, {*paused(alias), *alive(alias)})
+
     def content(self, request: HttpRequest, alias: str) -> dict[str, Any]:
         since, workers = paused(alias), alive(alias)
         page = self.paged(request, _names(alias, {*since, *workers}))

@@ -22,6 +22,7 @@ from ..timing import clock
 from . import showing
 from .pages import may
 from .pauses import PERMISSION, PausingAdmin, checked
+from .stored import translated
 from .verbs import RUN, left, said
 
 
@@ -47,10 +48,12 @@ class ScheduleAdmin(PausingAdmin):
     template = "admin/tinystore_django/schedule/page.html"
     permissions = ("view_job", RUN.permission, PERMISSION)
 
+    def names(self, alias: str) -> set[str]:
+        return {one.queue for one in _schedules(alias, database(alias).now())}
+
     def content(self, request: HttpRequest, alias: str) -> dict[str, Any]:
         now = database(alias).now()
-        jobs = [one for one in timetable.schedules(alias, (), now) if not timetable.is_of_queue(one, alias)]
-        page = self.paged(request, jobs)
+        page = self.paged(request, _schedules(alias, now))
         since, workers = paused(alias), alive(alias)
         at = clock.to_datetime(now)
         rows = [_shown(job, at, since.get(job.queue), _notes(alias, job.queue, workers[job.queue])) for job in page]
@@ -73,6 +76,10 @@ class ScheduleAdmin(PausingAdmin):
             self.message_user(request, kept, messages.WARNING)
 
 
+def _schedules(alias: str, now: int) -> list[Repeating]:
+    return [one for one in timetable.schedules(alias, (), now) if not timetable.is_of_queue(one, alias)]
+
+
 def _shown(job: Repeating, now: datetime, since: datetime | None, notes: list[str]) -> Shown:
     repeat = timetable.repeat_of(job)
     unread = _("%(repeat)s, which no longer reads") % {"repeat": job.repeat}
@@ -82,7 +89,7 @@ def _shown(job: Repeating, now: datetime, since: datetime | None, notes: list[st
         next=_next(job, now),
         last=showing.due(job.last_run.started_at, now) if job.last_run else showing.NOTHING,
         took=timetable.took(job.last_run) if job.last_run else showing.NOTHING,
-        error=showing.line(job.error),
+        error=showing.line(translated(job.error)),
         notes=notes,
         paused=showing.away(since, now) if since else "",
         can_run=job.state in RUN.states,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 from django.utils import timezone
-from django.utils.formats import number_format
+from django.utils.formats import date_format, get_format, number_format
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
@@ -26,6 +26,9 @@ BRACKETS = re.compile(r"[\[\]{}]")
 LONGEST = 64 * 1024  # bytes of a text on a job's page
 MOST = 60  # characters of a text in a list
 MINUTE = timedelta(minutes=1)
+# In the format of a time: "noon", "1 p.m.", and the minutes behind what separates them from the hours.
+TWELVE_HOURS = re.compile(r"(?<!\\)P")
+WITH_SECONDS = re.compile(r"([:.])i\b(?![:.]s)")
 # Django's own have the case in which a span stands alone: "Tage", where "vor 3 Tagen" is meant.
 DISTANCES = {
     "year": npgettext_lazy("in or ago", "%(num)d year", "%(num)d years", "num"),
@@ -48,13 +51,22 @@ def capped(count: int, most: int) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """A time with its seconds and its offset, in the current time zone."""
+    """A time in the current time zone, as the language writes it; with its offset where it is pointed at."""
     if at is None:
         return NOTHING
     # The first and the last day of the calendar are not in every zone: they stay in UTC.
     with suppress(OverflowError):
         at = timezone.localtime(at)
-    return at.isoformat(" ", "seconds")
+    said, exact = date_format(at, _to_the_second(at)), at.isoformat(" ", "seconds")
+    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(), exact, said)
+
+
+def _to_the_second(at: datetime) -> str:
+    """The language's format of a time, with the seconds that Django's own leaves out, if there are any."""
+    chosen = str(get_format("DATETIME_FORMAT"))
+    if not at.second:
+        return chosen
+    return WITH_SECONDS.sub(r"\g<0>\1s", TWELVE_HOURS.sub("g:i a", chosen))
 
 
 def due(at: datetime, now: datetime) -> str:

@@ -16,6 +16,7 @@ from ..models import Lease
 from ..timing import clock
 from . import showing
 from .pages import PageAdmin
+from .stored import translated
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,6 @@ def _shown(worker: Working, now: datetime) -> Shown:
         running=showing.capped(worker.running, MOST),
         started=showing.due(worker.started_at, now),
         renewed=showing.away(worker.renewed_at, now),
-        woken=worker.woken or _("not at all: run_due runs what is due"),
+        woken=translated(worker.woken) or _("not at all: run_due runs what is due"),
         lost=worker.expires_at <= now,
     )

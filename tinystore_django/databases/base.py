@@ -113,8 +113,12 @@ class Database(Statements):
         """A transaction for reading and then writing: the one already open, or a new one."""
 
     @abstractmethod
-    def worker_transaction(self) -> AbstractContextManager[Any]:
-        """The same for a worker's round, on a connection of its own, READ COMMITTED whatever the project's are."""
+    def own_transaction(self) -> AbstractContextManager[Any]:
+        """The same for what no code of the project's runs in, READ COMMITTED whatever the project's are."""
+
+    def read_committed(self) -> AbstractContextManager[Any]:
+        """A block of what a worker does: this thread's statements outside of a transaction are READ COMMITTED, too."""
+        return nullcontext()
 
     def quick_reads(self) -> AbstractContextManager[Any]:
         """A block of statements that read little of much, and are not worth a long preparation."""
@@ -134,7 +138,9 @@ class Database(Statements):
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
         each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
         that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`, and
-        counts what runs as `counts[queue]` says, in full where it says nothing."""
+        counts what runs as `counts[queue]` says, in full where it says nothing.
+
+        Nothing is claimed where an ended run is not the last of its job: the next one may come before all others."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:

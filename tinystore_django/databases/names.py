@@ -6,7 +6,7 @@ from . import database
 
 # One for each index that begins with the queue. The next name is one step down an index, however many rows there are
 # of the last one: the ORM knows no such walk, and a DISTINCT reads every row.
-PARTS = {"ready": "state = 0", "running": "state = 1", "aside": "state = 4", "ended": "state in (2, 3)"}
+PARTS = {"ready": "state = 0", "running": "state = 1", "aside": "state = 4", "ended": "(state = 2 or state = 3)"}
 
 WALK = """
     {part}(queue) as (

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import selectors
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, OperationalError, transaction
 from django.db.models import BigIntegerField, F, Func, Value
 from django.db.models.expressions import BaseExpression, RawSQL
 from psycopg import IsolationLevel
-from psycopg.errors import DeadlockDetected, LockNotAvailable
+from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
 from psycopg.pq import TransactionStatus
 
 from .. import conf
 from ..timing import clock
 from .listening import WATCHED, Listener, NotifyListener
 from .postgresql_bulk import insert_many
+from .postgresql_isolation import READ_COMMITTED, is_strict
 from .postgresql_rounds import PostgreSQLRounds
-from .rows import Batch
+from .rows import Batch, NewJob
 
 # poll where there is one: select knows no file above 1,023, and many handlers open many.
 _Selector = getattr(selectors, "PollSelector", selectors.SelectSelector)
@@ -65,6 +66,15 @@ class PostgreSQL(PostgreSQLRounds):
     def size_expression(self, column: str) -> Func:
         return Func(F(column), function="octet_length", output_field=BigIntegerField())
 
+    def insert(self, new: NewJob) -> bool:
+        try:
+            return super().insert(new)
+        except OperationalError as error:
+            # Under a stricter level than READ COMMITTED, of an id that another transaction has just taken.
+            if self.in_transaction() or not isinstance(error.__cause__, SerializationFailure):
+                raise
+        return self.insert(new)
+
     def insert_many(self, batch: Batch) -> int:
         return insert_many(self, batch)
 
@@ -72,16 +82,37 @@ class PostgreSQL(PostgreSQLRounds):
         return nullcontext() if self.in_transaction() else transaction.atomic(using=self.alias)
 
     @contextmanager
-    def worker_transaction(self) -> Iterator[None]:
+    def own_transaction(self) -> Iterator[None]:
         # Under REPEATABLE READ a claim would fail on every row that another worker took first.
-        if not self.in_transaction():
-            self.connection.ensure_connection()
-            raw = self.connection.connection
-            if raw.isolation_level != IsolationLevel.READ_COMMITTED:
-                with self.connection.wrap_database_errors:  # it may have died this moment
-                    raw.isolation_level = IsolationLevel.READ_COMMITTED
-        with self.transaction():
+        if self.in_transaction():
             yield
+            return
+        session = self.driver()
+        chosen = session.isolation_level
+        with self.connection.wrap_database_errors:  # it may have died this moment
+            session.isolation_level = IsolationLevel.READ_COMMITTED
+        try:
+            with self.transaction():
+                yield
+        finally:
+            if not session.closed:  # of `run_due` it is the caller's
+                session.isolation_level = chosen
+
+    def own_thread(self) -> None:
+        super().own_thread()
+        self.connection.execute_wrappers.append(self._committed)  # what the ORM asks of it goes by Django's cursor
+
+    def read_committed(self) -> AbstractContextManager[Any]:
+        return self.connection.execute_wrapper(self._committed)
+
+    def _committed(self, execute: Callable[..., Any], *statement: Any) -> Any:
+        session = self.driver()
+        with self.connection.wrap_database_errors:
+            strict = session.info.transaction_status == TransactionStatus.IDLE and is_strict(session)
+            if strict and not session.autocommit:  # the first of a transaction that the ORM has begun
+                session.execute(READ_COMMITTED)
+        with self.own_transaction() if strict else nullcontext():
+            return execute(*statement)
 
     @contextmanager
     def quick_reads(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ class PostgreSQLLimits(Limits):
     # By name, so that two workers never wait for each other; a statement of its own, so that what is counted next
     # is counted after the wait.
     LOCK = (
-        """select from tinystore_django_queue where name in (select json_array_elements_text(%(names)s::json))
+        """select name from tinystore_django_queue where name in (select json_array_elements_text(%(names)s::json))
         order by name for update""",
     )
 

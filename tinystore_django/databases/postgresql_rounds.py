@@ -16,6 +16,7 @@ from .. import conf
 from ..timing import clock
 from .base import Database, held, parameters
 from .postgresql_counts import WITH_TOTALS, as_counts
+from .postgresql_isolation import READ_COMMITTED, is_strict
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
 from .rows import BEGINNING, Claimed, Count, Fence, Settled, Start
@@ -38,13 +39,13 @@ class PostgreSQLRounds(Database):
     # planned as a walk of all jobs where the statistics say that there are none.
     REMOVED = """
         ended as materialized (
-          select found.id from unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
+          select found.* from unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
           cross join lateral (
-            select id from tinystore_django_job job
-            where job.id = done.id and job.run = done.run and job.lease = done.lease
-              and (job.next_at is null or job.cancelled) for update skip locked) found),
+            select id, job.next_at is null or job.cancelled as goes from tinystore_django_job job
+            where job.id = done.id and job.run = done.run and job.lease = done.lease for update skip locked) found),
         removed as (
-          delete from tinystore_django_job where id = any(array(select id from ended)) returning id, run, lease)
+          delete from tinystore_django_job where id = any(array(select id from ended where goes))
+          returning id, run, lease)
     """
 
     WANTED = """unnest(%(queues)s::text[], %(ats)s::bigint[], %(after)s::bigint[], %(free)s::int[])
@@ -66,7 +67,7 @@ class PostgreSQLRounds(Database):
               select id from tinystore_django_job job where job.queue = wanted.queue and state = 0
                 and job.at <= {{now}} and (job.at, job.id) >= (wanted.at, wanted.id)
               order by job.at, job.id limit wanted.free for update skip locked) head
-            where {Database.PLAYING.format(queue="wanted.queue")}))
+            where {Database.PLAYING.format(queue="wanted.queue")} and not exists (select from ended where not goes)))
           returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at)
         select {{now}}, {LIMITS.ENTRIES} - always.entries, (
             select min(head.at) from unnest(%(queues)s::text[]) known(queue)
@@ -98,8 +99,6 @@ class PostgreSQLRounds(Database):
             then (select json_object_agg(queue, old)::text from counted) end, claimed.*""",
         )
     )
-
-    ISOLATION = "set transaction isolation level read committed"
 
     REMOVE = f"with {REMOVED} select id, run, lease from removed"
 
@@ -151,6 +150,12 @@ class PostgreSQLRounds(Database):
         """The same by the driver, whose session keeps the statements prepared, if it may keep anything."""
         session = self.driver()
         cursor = ClientCursor(session)
+        if session.autocommit and is_strict(session):
+            return self._drive([READ_COMMITTED, *statements], parameters, cursor)[1:]
+        return self._drive(statements, parameters, cursor)
+
+    def _drive(self, statements: Sequence[str], parameters: dict[str, Any], cursor: ClientCursor) -> list[Rows]:
+        session = cursor.connection
         if self._keeps and conf.notify():
             try:
                 return _answers(cursor.execute(";".join(kept_by(session).calls(cursor, statements)), parameters))
@@ -178,18 +183,20 @@ class PostgreSQLRounds(Database):
         asked |= as_counts(wanted, counts or {})
         asked |= _fences(ended)
         if totals:
-            return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, lets_go)
+            return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, totals, lets_go)
         return _claimed(lease, self.run(self.CLAIM, asked))
 
-    def _claim_with_totals(self, asked: dict[str, Any], lets_go: bool) -> Claimed:
+    def _claim_with_totals(self, asked: dict[str, Any], totals: Mapping[str, int], lets_go: bool) -> Claimed:
         # What ended must not count any more, and the locks stand before the counts: each a statement of its own. The
         # server goes through them to the end, so that a worker that is stopped meanwhile holds no lock; in a
         # transaction that goes on, it must be told.
-        before = (
-            [self.ISOLATION, self.LIMITS.HASTE] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
-        )
+        before = [self.LIMITS.HASTE] if not self.in_transaction() else self.LIMITS.LET_GO if lets_go else ()
         answers = self.run_all([*before, self.REMOVE, *self.LIMITS.LOCK, self.CLAIM_WITH_TOTALS], asked)
-        return replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
+        claimed = replace(_claimed(asked["lease"], answers[-1]), removed=_as_fences(answers[len(before)]))
+        if missing := totals.keys() - {name for (name,) in answers[-2]}:  # somebody deleted them by hand
+            self.limits.open(sorted(missing))
+            return replace(claimed, next_due=claimed.now, floored=True)
+        return claimed
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
         return _as_fences(self.run(self.REMOVE, _fences(runs)))

@@ -113,7 +113,7 @@ class SQLite(SQLiteRounds):
                     raise
             time.sleep(self.ASK)
 
-    def worker_transaction(self) -> AbstractContextManager[Any]:
+    def own_transaction(self) -> AbstractContextManager[Any]:
         return self.transaction()
 
     def is_locked_out(self, error: DatabaseError) -> bool:

@@ -44,13 +44,17 @@ class SQLiteRounds(Database):
           from json_each(%(queues)s) known where {Database.PLAYING.format(queue="known.value")})
     """
 
-    REMOVE = """
-        delete from tinystore_django_job
-        where (id, run, lease) in (
+    ENDED = """
+        (id, run, lease) in (
             select json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
             from json_each(%(runs)s))
-          and (next_at is null or cancelled) returning id, run, lease
     """
+
+    REMOVE = f"""
+        delete from tinystore_django_job where {ENDED} and (next_at is null or cancelled) returning id, run, lease
+    """
+
+    STAY = f"select id from tinystore_django_job where {ENDED} limit 1"
 
     SETTLE = """
         update tinystore_django_job set state = %(state)s, attempt = %(attempt)s,
@@ -83,13 +87,15 @@ class SQLiteRounds(Database):
             return self._claim(lease, wanted, totals or {})
         with self._round():
             removed = self.remove(ended)
+            if len(removed) < len(ended) and self.run(self.STAY, {"runs": json.dumps(ended)}):
+                return Claimed(clock.now(), removed=removed)
             return replace(self._claim(lease, wanted, totals or {}), removed=removed)
 
     @contextmanager
     def _round(self) -> Iterator[None]:
         """A transaction of this class's statements alone: by the driver where they are."""
         if self._here.own is None:
-            with self.worker_transaction():
+            with self.own_transaction():
                 yield
         elif (driver := self.driver()).in_transaction:
             yield

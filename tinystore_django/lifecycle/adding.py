@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from contextlib import AbstractContextManager, nullcontext
+
 from ..databases import database
 from ..databases.rows import NewJob
 from ..errors import LimitError
@@ -10,6 +14,12 @@ from . import notices
 from .locking import State, release
 from .placing import Placing
 
+# By alias and queue: the threads of this process that add to it where it is bounded.
+_turns: dict[tuple[str, str], threading.Lock] = {}
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_turns.clear)
+
 
 def add(alias: str, new: NewJob) -> bool:
     """Adds a job, and says whether it did: False when its id is taken.
@@ -17,15 +27,26 @@ def add(alias: str, new: NewJob) -> bool:
     Raises:
         LimitError: the queue holds `max_waiting` jobs that have not started.
     """
-    while not database(alias).insert(new):
-        if new.key is not None and _taken(alias, new.queue, new.key):
-            return False
-        check_room(alias, new.queue, new.max_waiting)
-        # There is room by now, or the id is that of a job past its keep, or was free again before we looked.
-        if new.key is not None:
-            release(alias, new.queue, new.key)
+    with in_turn(alias, new.queue, new.max_waiting):
+        while not database(alias).insert(new):
+            if new.key is not None and _taken(alias, new.queue, new.key):
+                return False
+            check_room(alias, new.queue, new.max_waiting)
+            # There is room by now, or the id is that of a job past its keep, or was free again before we looked.
+            if new.key is not None:
+                release(alias, new.queue, new.key)
     notices.added(alias, new.queue, new.key)
     return True
+
+
+def in_turn(alias: str, queue: str, max_waiting: int | None) -> AbstractContextManager[object]:
+    """Has this process add to a bounded queue one call at a time, so that each counts those before it.
+
+    Not in a transaction, whose rows no other thread can count before its end.
+    """
+    if max_waiting is None or database(alias).in_transaction():
+        return nullcontext()
+    return _turns.setdefault((alias, queue), threading.Lock())
 
 
 def check_room(alias: str, queue: str, max_waiting: int | None, more: int = 1) -> None:

@@ -16,7 +16,7 @@ from ..models import Job
 from ..options import QueueOptions
 from ..values import check_text
 from . import notices
-from .adding import check_room
+from .adding import check_room, in_turn
 from .asides import bring_back
 from .placing import Placing
 
@@ -41,7 +41,8 @@ def add_many(alias: str, queue: str, jobs: Sequence[Given], placing: Placing, op
         LimitError: with them, more than `max_waiting` jobs would wait.
     """
     stated = _with_states(jobs, options.heads)
-    added = _add_all(alias, queue, stated, placing, options.max_waiting)
+    with in_turn(alias, queue, options.max_waiting):
+        added = _add_all(alias, queue, stated, placing, options.max_waiting)
     if added < len(jobs) and options.heads is not None:
         # Those whose ids were taken may have been the ones to bring the others of their group back.
         groups = {group for _, _, group, state in stated if group is not None and state == Job.State.ASIDE}
@@ -77,8 +78,9 @@ def _add_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, ma
 
 def _try_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, max_waiting: int | None) -> int:
     # A savepoint where a transaction is open: an error takes back what was added, and no more.
-    with transaction.atomic(using=alias):
-        at = placing.time(database(alias).now())
+    store = database(alias)
+    with transaction.atomic(using=alias) if store.in_transaction() else store.own_transaction():
+        at = placing.time(store.now())
         added = sum(_insert(alias, Batch(queue, some, at)) for some in _batches(jobs))
         if added:
             check_room(alias, queue, max_waiting, more=0)

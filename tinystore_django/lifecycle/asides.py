@@ -32,6 +32,15 @@ def tend(alias: str, limits: Limited) -> bool:
     return bool(back)
 
 
+def look(alias: str, limits: Limited) -> bool:
+    """Brings back what was left aside in these queues, where nobody has just looked; whether there was any. For queues
+    that always have something to start: a claim looks only where it finds too little."""
+    now, heads = database(alias).limits.heads(sorted(limits))
+    due = [queue for queue, head in heads.items() if head.refill_at is not None and head.refill_at <= now]
+    back = [queue for queue in due if _refill(alias, queue, limits[queue])]
+    return bool(back)
+
+
 def ended(alias: str, runs: Iterable[Held]) -> None:
     """Makes free what these runs held in their groups, after they were settled outside a claim."""
     freed: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -44,7 +53,7 @@ def ended(alias: str, runs: Iterable[Held]) -> None:
     lets_go = not store.in_transaction()
     for queue in sorted(freed):
         # One at a time: a round locks those with only a total first, whatever their names.
-        with store.worker_transaction():
+        with store.own_transaction():
             if store.limits.lock([queue], lets_go).shared:
                 store.limits.bring_back(queue, freed[queue])
 
@@ -62,7 +71,7 @@ def _bring_back_left(alias: str, queue: str, options: QueueOptions) -> bool:
 def _refill(alias: str, queue: str, options: QueueOptions) -> bool:
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         return refill(store, queue, options, lock(store, [queue], lets_go).now)
 
 

@@ -7,7 +7,7 @@ from ..databases.rows import NewJob
 from ..models import Job, Step
 from ..options import QueueOptions
 from . import notices
-from .adding import check_room, insert, new_job
+from .adding import check_room, in_turn, insert, new_job
 from .asides import bring_back
 from .clearing import remember_cancels
 from .locking import NOT_STARTED, State, expired, known, lock
@@ -20,13 +20,14 @@ def set_(alias: str, queue: str, key: str, value: str, placing: Placing, options
     Raises:
         LimitError: it would add a job to the `max_waiting` that have not started.
     """
-    while not _set(alias, queue, key, value, placing, options):
-        pass  # another call added the id between our look and our insert: its job is the one to replace
+    with in_turn(alias, queue, options.max_waiting):
+        while not _set(alias, queue, key, value, placing, options):
+            pass  # another call added the id between our look and our insert: its job is the one to replace
 
 
 def _set(alias: str, queue: str, key: str, value: str, placing: Placing, options: QueueOptions) -> bool:
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         row = lock(alias, queue, key)
         now = store.now()
         if row is None or row.state == State.DONE or expired(row, now):
@@ -74,7 +75,7 @@ def start_afresh(row: Job, placing: Placing, now: int) -> None:
 def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bool:
     """Changes a job that has not started, and says whether it did. What it does not say stays."""
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         row = lock(alias, queue, key)
         if row is None or row.state not in NOT_STARTED:
             return False
@@ -93,7 +94,7 @@ def update(alias: str, queue: str, key: str, value: str, placing: Placing) -> bo
 def cancel(alias: str, queue: str, key: str) -> bool:
     """Takes a job away, and says whether there was one. A running one is told to stop, and counts until it has."""
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         row = lock(alias, queue, key)
         if row is None or row.state == State.DONE or expired(row, store.now()):
             return False

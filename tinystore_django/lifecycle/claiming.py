@@ -61,7 +61,7 @@ def _shared_turn(
     """A round with queues whose groups or rates are limited."""
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         settling = settle(alias, finished)
         claims = [_claim(store, lease, asked, plain, lets_go=lets_go)] if plain else []
         # Last, for what all workers wait for is held until the commit.
@@ -76,9 +76,15 @@ def _plain_turn(
         return Settling({}, ()), []
     if wanted and all(one.goes_alone for one in finished):
         return _one_trip(alias, lease, finished, asked, wanted)
+    return _two_steps(alias, lease, finished, asked, wanted)
+
+
+def _two_steps(
+    alias: str, lease: int, finished: Sequence[Finished], asked: Asked, wanted: Mapping[str, int]
+) -> tuple[Settling, list[Claimed]]:
     store = database(alias)
     lets_go = not store.in_transaction()
-    with store.worker_transaction():
+    with store.own_transaction():
         settling = settle(alias, finished)
         return settling, [_claim(store, lease, asked, wanted, lets_go=lets_go)] if wanted else []
 
@@ -88,8 +94,13 @@ def _one_trip(
 ) -> tuple[Settling, list[Claimed]]:
     """Most runs are done and leave nothing: their rows go in the statement that claims."""
     claimed = _claim(database(alias), lease, asked, wanted, [one.held.fence for one in finished])
-    settling = settle(alias, [one for one in finished if one.held.fence not in claimed.removed])
-    return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), [claimed]
+    rest = [one for one in finished if one.held.fence not in claimed.removed]
+    if rest and not claimed.held:  # one of them may have a next run, which may come before all others
+        asked.floors.forget()
+        settling, claims = _two_steps(alias, lease, rest, asked, wanted)
+    else:
+        settling, claims = settle(alias, rest), [claimed]
+    return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), claims
 
 
 def _claim(

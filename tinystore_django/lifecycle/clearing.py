@@ -46,7 +46,7 @@ def remember_cancels(alias: str, jobs: Iterable[int]) -> None:
 
 def _clear(alias: str, model: type[Model], **past: int) -> int:
     rows = model._default_manager.using(alias)
-    with database(alias).transaction():
+    with database(alias).own_transaction():
         # Two workers that clear at the same time leave each other's rows alone.
         found = list(rows.select_for_update(skip_locked=True).filter(**past).values_list("pk", flat=True)[:BATCH])
         return rows.filter(pk__in=found).delete()[0] if found else 0

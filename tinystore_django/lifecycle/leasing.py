@@ -48,7 +48,7 @@ def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> dict[
     store = database(alias)
     Lease.objects.using(alias).filter(expires_at__lt=store.now_expression()).delete()
     lost = _lost(alias)
-    with store.transaction():
+    with store.own_transaction():
         outcomes = settle(
             alias, [Finished(held, Ending("lost", LOST), options_of(held.queue), True, True) for held in lost]
         ).outcomes

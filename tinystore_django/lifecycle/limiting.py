@@ -40,7 +40,7 @@ def look(alias: str, asked: Asked) -> Look:
 def claim(store: Database, lease: int, asked: Asked, queues: Sequence[str], lets_go: bool) -> Claimed:
     """Claims due jobs of these queues, as far as their limits go, and gives on what the ended runs held.
 
-    To be called inside `worker_transaction()`, behind the settle of those runs; `lets_go` as `Limits.lock` has it.
+    To be called inside `own_transaction()`, behind the settle of those runs; `lets_go` as `Limits.lock` has it.
     """
     locked = lock(store, queues, lets_go, any(asked.limits[queue].group_rate for queue in queues))
     claims = [_Claim(store, lease, queue, asked, locked).take(asked.wanted.get(queue, 0)) for queue in queues]

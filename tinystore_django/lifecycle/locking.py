@@ -26,7 +26,7 @@ def known(value: T | None) -> T:
 def lock(alias: str, queue: str, key: str) -> Job | None:
     """The row that holds an id, which nobody else can change until the transaction ends; None if the id is free.
 
-    To be called inside `database(alias).transaction()`.
+    To be called inside `database(alias).own_transaction()`.
     """
     rows = Job.objects.using(alias).select_for_update().filter(queue=queue, key=key, released=False)
     return only(rows)
@@ -54,4 +54,5 @@ def release(alias: str, queue: str, key: str) -> bool:
     now = database(alias).now_expression()
     # No word of the state: its index leads through every failed job of the queue.
     rows = Job.objects.using(alias).filter(queue=queue, key=key, released=False, until__lte=now)
-    return rows.update(released=True) > 0
+    with database(alias).own_transaction():
+        return rows.update(released=True) > 0

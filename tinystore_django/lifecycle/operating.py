@@ -68,7 +68,7 @@ def _in_batches(alias: str, jobs: Sequence[int], states: Collection[str], change
 
 def _batch(alias: str, jobs: Sequence[int], states: Collection[str], change: Change) -> Outcome:
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         rows = _lock(alias, jobs)
         now = store.now()
         standing = {row: _standing(row, now) for row in rows}

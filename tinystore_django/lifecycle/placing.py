@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
 from ..errors import InvalidError
+from ..options import check_known
 from ..timing import clock
 from ..timing.durations import Span, duration
 from ..timing.moments import instant, later
@@ -55,7 +56,21 @@ class When(TypedDict, total=False):
     time_zone: str | None
 
 
-def place(
+TAKEN = ("id", *When.__annotations__)
+
+
+def place(call: str, id: str | None, **when: Unpack[When]) -> Placing:
+    """Checks what a call says of a job's time, group and repeat.
+
+    Raises:
+        TypeError: the call takes no such argument.
+        InvalidError: one of them cannot be, or two of them cannot be together.
+    """
+    check_known(f"Queue.{call}", when, TAKEN)
+    return _place(id, **when)
+
+
+def _place(
     id: str | None,
     *,
     at: datetime | None = None,
@@ -65,11 +80,6 @@ def place(
     cron: str | None = None,
     time_zone: str | None = None,
 ) -> Placing:
-    """Checks what a call says of a job's time, group and repeat.
-
-    Raises:
-        InvalidError: one of them cannot be, or two of them cannot be together.
-    """
     if at is not None and delay is not None:
         raise InvalidError(f"at {at!r} with delay {delay!r}: give one of them")
     placing = Placing(

@@ -78,7 +78,7 @@ def others(alias: str, names: Collection[Name] = ()) -> Iterator[Repeating]:
 
 def cancel(alias: str, queue: str, key: str) -> bool:
     """Cancels a repeating job, whether or not code still declares its queue; False if there is none."""
-    with database(alias).transaction():
+    with database(alias).own_transaction():
         row = lock(alias, queue, key)
         if row is None or row.repeat is None:
             return False

@@ -27,7 +27,7 @@ def _open(alias: str, name: str, repeat: Repeat) -> None:
     if _is_open(alias, name, repeat):
         return  # unlocked: a transaction that holds the row for long must not hold up a worker's start
     store = database(alias)
-    with store.transaction():
+    with store.own_transaction():
         row = lock(alias, name, name)
         if row is not None and row.state in ENDED:  # its kept repeat no longer read
             Job.objects.using(alias).filter(pk=row.pk).update(released=True)

@@ -25,7 +25,7 @@ def keep(alias: str, fence: Fence, name: str, answer: str) -> None:
     job, run, lease = fence
     # No word of the state: PostgreSQL would walk the index of running jobs, which is full of dead entries under load.
     ours = Job.objects.using(alias).filter(pk=job, run=run, lease=lease)
-    with database(alias).transaction():
+    with database(alias).own_transaction():
         # Locked, so that nobody takes the job back between this look and the commit. Its key stays free for the
         # changes that a caller may make meanwhile.
         cancelled = ours.select_for_update(no_key=True).values_list("cancelled", flat=True).first()

@@ -17,7 +17,7 @@ MINUTES = 60  # that a chart shows
 
 def add_up(alias: str, sums: Sequence[Sum]) -> None:
     """Adds a worker's sums to those of the present minute, in one statement."""
-    with database(alias).worker_transaction():
+    with database(alias).own_transaction():
         sums_of.add_up(alias, sums)
 
 

@@ -155,7 +155,7 @@ class Migration(migrations.Migration):
                         name="tinystore_job_ready_group",
                     ),
                     models.Index(
-                        condition=models.Q(("state__in", [2, 3])),
+                        condition=models.Q(("state", 2), ("state", 3), _connector="OR"),
                         fields=["queue", "state", "ended_at", "id", "kept_until"],
                         name="tinystore_job_ended",
                     ),
@@ -165,7 +165,9 @@ class Migration(migrations.Migration):
                         name="tinystore_job_done_key",
                     ),
                     models.Index(
-                        condition=models.Q(("group__isnull", False), ("state__in", [2, 3])),
+                        condition=models.Q(
+                            models.Q(("state", 2), ("state", 3), _connector="OR"), ("group__isnull", False)
+                        ),
                         fields=["queue", "group", "state", "ended_at", "id", "kept_until"],
                         name="tinystore_job_ended_group",
                     ),

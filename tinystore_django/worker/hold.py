@@ -40,6 +40,7 @@ class Hold:
         self.alias = next(iter(self.declarations.values())).alias
         self.options = {name: one.options for name, one in self.declarations.items()}
         self.limits = {name: options for name, options in self.options.items() if options.limited}
+        self.grouped = {name: options for name, options in self.limits.items() if options.heads is not None}
         self.span = span
         self.woken = woken
         self.tally = Tally()
@@ -100,10 +101,17 @@ class Hold:
 
     def tend(self) -> bool:
         """Brings back jobs that were left aside; whether there were any."""
-        brought_back = asides.tend(self.alias, self.options)
-        if brought_back:
+        return self._brought_back(asides.tend(self.alias, self.options))
+
+    def look_aside(self) -> bool:
+        """The same between two renewals, while something runs: an idle worker's claims look for themselves."""
+        looks = bool(self.grouped and self.runs)
+        return looks and self._brought_back(asides.look(self.alias, self.grouped))
+
+    def _brought_back(self, any_: bool) -> bool:
+        if any_:
             self.floors.forget()
-        return brought_back
+        return any_
 
     def sweep(self) -> dict[Held, str]:
         """Takes back the jobs of lost workers; each with its outcome, "lost" or "failed"."""
@@ -168,7 +176,7 @@ class Hold:
         if not jobs:
             return
         back = [Finished(held, Ending("given back"), self.options_of(held.queue), True, True) for held in jobs]
-        with database(self.alias).transaction():
+        with database(self.alias).own_transaction():
             outcomes = settle(self.alias, back).outcomes
         asides.ended(self.alias, jobs)
         self.floors.forget()

@@ -36,7 +36,8 @@ def run_due(declarations: Sequence[Declaration], concurrency: int | None = None)
     alias = declarations[0].alias
     if (concurrency or 1) > 1 and not database(alias).in_transaction():
         return _run_in_threads(declarations, concurrency)
-    open_all(declarations)
+    with database(alias).read_committed():
+        open_all(declarations)
     with _holding(declarations) as hold:
         settled = 0
         while ran := sum(_run_one(hold, one) for one in declarations):
@@ -53,14 +54,19 @@ def _run_in_threads(declarations: Sequence[Declaration], concurrency: int | None
 @contextmanager
 def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     hold = Hold(declarations, conf.lease())
-    hold.take()
-    for held, outcome in hold.sweep().items():
+    store = database(hold.alias)
+    lost: dict[Held, str] = {}
+    with store.read_committed():
+        hold.take()
+        while some := hold.sweep():
+            lost |= some
+    for held, outcome in lost.items():
         hold.tally.ended(held, outcome)
         announcing.settled(held, outcome, LOST)
     patience = Patience(hold.alias)
     upkeep = Upkeep(hold, patience, lambda lost: None)
     hold.on_progress = upkeep.report
-    if database(hold.alias).in_transaction():
+    if store.in_transaction():
         # Nobody else sees the lease, and no other connection could renew it, nor write progress.
         hold.on_progress = AtOnce(hold, patience).write
     else:
@@ -68,11 +74,12 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
     try:
         yield hold
     finally:
-        try:
-            hold.return_all()
-        finally:
-            upkeep.stop()
-            hold.give_up()  # where no thread renewed it
+        with store.read_committed():
+            try:
+                hold.return_all()
+            finally:
+                upkeep.stop()
+                hold.give_up()  # where no thread renewed it
 
 
 class AtOnce:
@@ -109,7 +116,8 @@ def _in_event_loop() -> bool:
 
 def _run_one(hold: Hold, declaration: Declaration) -> int:
     """Runs the queue's first due job. One at a time: what is not running is waiting, and may be changed."""
-    claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits, hold.floors)
+    with database(hold.alias).read_committed():
+        claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits, hold.floors)
     settled = sum(_run(hold, declaration, held) for held in claimed.held)
     asides.ended(hold.alias, claimed.held)
     return settled
@@ -155,5 +163,5 @@ class _RolledBack(Exception):
 
 
 def _settle(hold: Hold, ended: Ended) -> str | None:
-    with database(hold.alias).transaction():
+    with database(hold.alias).own_transaction():
         return settle_alone(hold.alias, ended.task.finished(ended.ending))

@@ -10,14 +10,17 @@ from contextlib import suppress
 
 from django.db import Error
 
+from ..databases import database
 from ..databases.rows import Held
 from ..lifecycle.clearing import BATCH, clear, clear_progress
 from .connections import close_all
 from .hold import Hold, drop, let_go, refresh
 from .patience import Patience
 
-# Seconds between two looks for cancelled jobs, while a run has been in progress for as long.
-LOOK = 0.5
+# Seconds between two looks for cancelled jobs, while a run has been in progress for as long: told within a second.
+LOOK = 0.35
+# Seconds between two looks for jobs that were left aside, while something runs.
+LOOK_ASIDE = 0.7
 # Seconds between two writes of progress, and two words to those who watch.
 REPORT = 0.1
 # Seconds between two additions to the sums of a minute.
@@ -29,13 +32,17 @@ REST = 3.0
 class Upkeep(threading.Thread):
     """A thread with a connection of its own, so that no handler and no round keeps it from renewing."""
 
-    def __init__(self, hold: Hold, patience: Patience, on_lost: Callable[[dict[Held, str]], object]) -> None:
+    def __init__(
+        self, hold: Hold, patience: Patience, on_lost: Callable[[dict[Held, str]], object], at_once: bool = False
+    ) -> None:
         super().__init__(name="tinystore-upkeep", daemon=True)
         self._hold = hold
         self._patience = patience
         self._on_lost = on_lost
         self._every = hold.span / 3e6
-        self._renews_at = time.monotonic() + self._every
+        # Of a worker that died before this one started, the first renewal tells when to look.
+        self._renews_at = time.monotonic() + (0.0 if at_once else self._every)
+        self._looks_aside_at = 0.0
         self._reports_at = 0.0
         self._adds_up_at = 0.0
         self._stopping = False
@@ -53,10 +60,11 @@ class Upkeep(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self._stopping:
-                self._wake.wait(self._tend())
-                self._wake.clear()
-            self._leave()
+            with database(self._hold.alias).read_committed():
+                while not self._stopping:
+                    self._wake.wait(self._tend())
+                    self._wake.clear()
+                self._leave()
         finally:
             close_all()
 
@@ -74,6 +82,8 @@ class Upkeep(threading.Thread):
                 self._renew()
             if self._runs_long():
                 self._hold.stop_cancelled()
+            if time.monotonic() >= self._looks_aside_at:
+                self._look_aside()
             if time.monotonic() >= self._reports_at and self._hold.write_progress() | self._hold.moves.tell():
                 self._reports_at = time.monotonic() + REPORT
             if time.monotonic() >= self._adds_up_at and self._hold.write_tally():
@@ -105,6 +115,11 @@ class Upkeep(threading.Thread):
             if renewal.clearable and (rest := self._clear()) is not None:
                 pause = min(pause, rest)
         self._renews_at = time.monotonic() + pause
+
+    def _look_aside(self) -> None:
+        if self._hold.look_aside():
+            self._on_lost({})
+        self._looks_aside_at = time.monotonic() + LOOK_ASIDE
 
     def _clear(self) -> float | None:
         """Clears one batch, and says how many seconds to leave to others before the next; None if it was the last."""

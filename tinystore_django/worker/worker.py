@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from types import TracebackType
 
 from django.db import Error
@@ -57,7 +56,7 @@ class Worker:
         pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs)
         self._loop = Loop(self._hold, pace, self.patience)
         self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience, self._hold.moves)
-        self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost)
+        self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost, at_once=True)
         self._hold.on_progress = self._upkeep.report
 
     @property
@@ -78,9 +77,10 @@ class Worker:
 
     def start(self) -> Worker:
         """Opens the schedules and starts the threads. A database that does not answer is waited for by these."""
-        self._hold.opening = partial(open_all, self.declarations)
+        self._hold.opening = self._open
         try:
-            self._hold.open()
+            with database(self.alias).read_committed():
+                self._hold.open()
         except Error as error:
             drop(self.alias)
             self.patience.lost(error)
@@ -116,6 +116,12 @@ class Worker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def _open(self) -> None:
+        open_all(self.declarations)
+        # Before the first claim: one that is to end when nothing is due must not do so ahead of these.
+        while lost := self._hold.sweep():
+            self._loop.note_lost(lost)
 
     def _on_notice(self, queue: str) -> None:
         if queue == ANY or (queue in self.slots and not self._listening.hears):

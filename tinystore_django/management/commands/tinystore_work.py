@@ -24,6 +24,8 @@ from tinystore_django.worker.shutdown import Shutdown, leave
 from tinystore_django.worker.startup import await_database, chosen, described, without_handler
 from tinystore_django.worker.worker import Worker
 
+logger = logging.getLogger("tinystore_django")
+
 # The longest a reload waits for handlers, in seconds: their jobs run again with the new code.
 RELOAD_GRACE = 5.0
 
@@ -95,6 +97,8 @@ def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None
     while not all(worker.wait(0.5) for worker in workers):
         if orphaned() and not shutdown.asked:
             shutdown.ask()
+    settled = sum(worker.settled for worker in workers)
+    logger.info("ended: settled %d run%s", settled, "s" * (settled != 1))
     if any(worker.abandoned for worker in workers) and not (reloading and reloading.wanted):
         leave(0)
     return 0
@@ -123,7 +127,6 @@ def _by_database(declarations: list[Declaration]) -> list[list[Declaration]]:
 
 def _log_to_console(verbosity: int) -> None:
     """Shows our log, unless the project's LOGGING says where it goes."""
-    logger = logging.getLogger("tinystore_django")
     if logger.hasHandlers():
         return
     console = logging.StreamHandler()
