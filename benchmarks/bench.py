@@ -167,7 +167,8 @@ def churn(jobs: int) -> None:
     """Adds, claims and settles so many jobs of the queue of no-ops in a few statements, as bare SQL."""
     with connection.cursor() as cursor:
         cursor.execute(numbered(CHURN), {"jobs": jobs})
-        cursor.execute("update tinystore_django_job set state = 1, run = run + 1 where queue = 'noop'")
+        started = "update tinystore_django_job set state = 1, run = run + 1, started_at = %s where queue = 'noop'"
+        cursor.execute(started, [time.time_ns() // 1000])
         cursor.execute("delete from tinystore_django_job where queue = 'noop'")
 
 

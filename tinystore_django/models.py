@@ -89,7 +89,7 @@ class Job(models.Model):
         ]
         indexes = [
             models.Index(fields=["queue", "at", "id"], condition=Q(state=0), name="tinystore_job_ready"),
-            models.Index(fields=["queue", "group"], condition=Q(state=1), name="tinystore_job_running"),
+            models.Index(fields=["queue", "started_at"], condition=Q(state=1), name="tinystore_job_running"),
             models.Index(fields=["queue", "group", "at", "id"], condition=Q(state=4), name="tinystore_job_aside"),
             models.Index(
                 fields=["queue", "group", "at", "id"],

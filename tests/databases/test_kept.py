@@ -14,6 +14,7 @@ from tests.databases.test_plans import vacuum
 from tinystore_django import Queue, Store
 from tinystore_django.databases import database, postgresql_kept
 from tinystore_django.databases.base import Database
+from tinystore_django.databases.rows import Held
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
@@ -55,6 +56,21 @@ def pages(store: Database) -> int:
         before = store.run(read)[0][0]
         assert len(store.claim(1, {"emails": 1}).held) == 1
         return int(store.run(read)[0][0] - before)
+
+
+@pytest.mark.parametrize("totals", [None, {"emails": 10**6}], ids=str)
+def test_a_claim_is_planned_once_a_second_and_not_each_time(totals: Any, own: Database, emails: Queue[Any]) -> None:
+    own.limits.open(["emails"])
+    with connection.cursor() as cursor:
+        cursor.execute(FILL, [MANY])
+    vacuum()
+    held: list[Held] = []
+    for _ in range(2 * USUAL):
+        held = own.claim(1, {"emails": 10}, [one.fence for one in held], totals).held
+
+    with connection.cursor() as cursor:
+        cursor.execute("select custom_plans from pg_prepared_statements where statement like '%%claimed as%%'", [])
+        assert cursor.fetchall() == [(USUAL - 1,)]
 
 
 def test_a_workers_session_keeps_each_statement_once(own: Database) -> None:

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from tests.project.models import Event
 from tinystore_django import Backoff, Concurrency, Queue, Run, store
+from tinystore_django.lifecycle import counts
 
 SOON = Backoff("20ms", "100ms")
 FAILING = 0.15
@@ -32,6 +33,10 @@ tenants = store.queue("tenants", int, concurrency=Concurrency(total=8, group=2))
 paced = store.queue("paced", int, rate="25/400ms")
 # Its limits are what the settings say: another process may have others.
 deployed = store.queue("deployed", int, **getattr(settings, "DEPLOYED", {}))
+
+# Counts of what runs build on one another from the first on, as they do where a transaction keeps dead entries.
+if getattr(settings, "BUILDS_ON_COUNTS", False):
+    counts.FEW, counts.SECONDS = -1, counts.LONGEST
 
 
 def note(what: str, queue: str, run: Run) -> None:

@@ -9,14 +9,17 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import transaction
 
-from tests.programs import Program, wait_for, worker
+from tests.programs import Program, other_settings, wait_for, worker
 from tests.project.jobs_limits import UNSURE
 from tests.races.helpers import together
 from tests.races.oracle import counted, faults, noted
@@ -32,17 +35,19 @@ LEASE = 1.0
 FLAGS = (*(queue.name for queue in UNSURE), "--concurrency=5", f"--lease={LEASE * 1000:.0f}ms", "--poll=200ms")
 
 
-def test_no_limit_is_passed_and_no_job_left_while_workers_die_and_stall() -> None:
+def test_no_limit_is_passed_and_no_job_left_while_workers_die_and_stall(tmp_path: Path) -> None:
     seed = int(time.time())
     print(f"seed {seed}")
     with noted(), ExitStack() as stack:
         for queue in UNSURE:
             queue.add_many([10] * (BACKLOG // 5), group=lambda _: random.choice("abc"), id=lambda _: uuid4().hex)
-        workers = [stack.enter_context(worker(*FLAGS)) for _ in range(PROCESSES)]
+        builds: Any = other_settings(tmp_path, "builds", "BUILDS_ON_COUNTS = True")
+        starts = [partial(worker, *FLAGS), partial(worker, *FLAGS, **builds)] * (PROCESSES // 2)
+        workers = [stack.enter_context(start()) for start in starts]
         until = time.monotonic() + SECONDS
         adders = [together(partial(add, f"{number}-", random.Random(seed + number), until)) for number in (1, 2)]
         with adders[0], adders[1]:
-            disturb(workers, stack, random.Random(seed), until)
+            disturb(workers, starts, stack, random.Random(seed), until)
         wait_for(lambda: not Row.objects.exists(), 120, lambda: f"left: {list(Row.objects.values()[:5])}")
         for one in workers:
             one.wait_for_line("runs")
@@ -56,7 +61,13 @@ def test_no_limit_is_passed_and_no_job_left_while_workers_die_and_stall() -> Non
         assert [one.said("Traceback") + one.said("deadlock") for one in workers] == [[]] * PROCESSES
 
 
-def disturb(workers: list[Program], stack: ExitStack, randomly: random.Random, until: float) -> None:
+def disturb(
+    workers: list[Program],
+    starts: Sequence[Callable[[], Program]],
+    stack: ExitStack,
+    randomly: random.Random,
+    until: float,
+) -> None:
     """Kills a worker and starts another, or stops one until its lease is long over, again and again."""
     while time.monotonic() < until:
         time.sleep(randomly.uniform(0.3, 1.2))
@@ -64,7 +75,7 @@ def disturb(workers: list[Program], stack: ExitStack, randomly: random.Random, u
         workers[place].wait_for_line("runs", seconds=60)  # or on a busy machine none would ever come to anything
         if randomly.random() < 0.5:
             workers[place].kill()
-            workers[place] = stack.enter_context(worker(*FLAGS))
+            workers[place] = stack.enter_context(starts[place]())
         else:
             workers[place].send(signal.SIGSTOP)
             time.sleep(LEASE * 1.5)

@@ -17,7 +17,7 @@ from ..timing.durations import UNITS
 from .inserting import insert
 from .limits import Limits
 from .listening import Listener
-from .rows import Batch, Claimed, Fence, Held, NewJob, Renewal, Settled, Start
+from .rows import Batch, Claimed, Count, Fence, Held, NewJob, Renewal, Settled, Start
 from .statements import Statements
 
 MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
@@ -50,7 +50,7 @@ class Database(Statements):
           (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
           (select id from tinystore_django_job job where state = 1
             and (select held.id from tinystore_django_lease held where held.id = job.lease) is null
-            order by queue, "group" limit 1) is not null,
+            order by queue, started_at limit 1) is not null,
           (select id from tinystore_django_job where kept_until <= {now} order by kept_until limit 1) is not null
             or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
@@ -138,10 +138,12 @@ class Database(Statements):
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
         starts: Mapping[str, Start] | None = None,
+        counts: Mapping[str, Count] | None = None,
     ) -> Claimed:
         """Removes the jobs of ended runs as `remove` does, and marks as running up to `wanted[queue]` due jobs of
         each queue, the earliest first, and no more than leave `totals[queue]` running: all in one transaction. Of one
-        that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`.
+        that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`, and
+        counts what runs as `counts[queue]` says, in full where it says nothing.
 
         Nothing is claimed where an ended run is not the last of its job: the next one may come before all others."""
 

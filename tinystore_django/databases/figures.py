@@ -19,7 +19,7 @@ WALKS = {
     " order by at, id",
     "scheduled": "select 1 as one from tinystore_django_job where queue = known.queue and state = 0 and at > {now}"
     " order by at, id",
-    "running": 'select 1 as one from tinystore_django_job where queue = known.queue and state = 1 order by "group"',
+    "running": "select 1 as one from tinystore_django_job where queue = known.queue and state = 1 order by started_at",
     "failed": "select 1 as one from tinystore_django_job where queue = known.queue and state = 2"
     " order by ended_at desc, id desc",
     "aside": 'select at from tinystore_django_job where queue = known.queue and state = 4 order by "group", at, id',

@@ -6,127 +6,20 @@ from abc import ABC
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 from .given import as_jobs, as_json, as_starts
-from .rows import BEGINNING, Aside, GroupStarts, Head, Locked, Shared, Start, Waiting
+from .limit_statements import LimitStatements
+from .rows import BEGINNING, Aside, Count, GroupStarts, Head, Locked, Looked, Shared, Start, Waiting
 
 Rows = list[tuple[Any, ...]]
 RunAll = Callable[[Sequence[str], dict[str, Any]], list[Rows]]
 
 
-class Limits(ABC):
+class Limits(LimitStatements, ABC):
     """The statements of limited queues on one database. Those that count or choose need the lock.
 
     What belongs together goes to the server in one trip: while it lasts, all other workers wait.
-    """
-
-    # The elements of the parameters `queues`, `starts` (queues, and where to begin) and `logs` (GroupStarts), all JSON.
-    QUEUES: ClassVar[str]
-    STARTS: ClassVar[str]
-    LOGS: ClassVar[str]
-    ENTRIES: ClassVar[str] = "0"  # how many entries of ready jobs this session has read, if that can be told
-    LOCK: ClassVar[Sequence[str]]
-    LET_GO: ClassVar[Sequence[str]] = ()
-    BRING_BACK: ClassVar[str]
-    TAKE: ClassVar[str]
-    SET_ASIDE: ClassVar[str]
-    LOCKED: ClassVar[str] = ""
-    RELEASE: ClassVar[str]
-
-    # One row a queue that is not paused: an idle worker's only question about its limited queues. In an order, here and
-    # below, even where there is only to say whether there are any: they are then found by their index, and not by a
-    # scan of the table, which an `exists` that is likely to be true invites.
-    HEADS = """
-        select {now}, known.queue,
-          (select at from tinystore_django_job job where job.queue = known.queue and state = 0
-            and (job.at, job.id) >= (known.at, known.id) order by job.at, job.id limit 1),
-          (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null),
-          case when (select id from tinystore_django_job where queue = known.queue and state = 4
-              order by "group", at, id limit 1) is not null
-            then coalesce((select refill_at from tinystore_django_queue where name = known.queue), 0) end
-        from {starts}
-        where not exists (
-          select 1 from tinystore_django_queue where name = known.queue and paused_at is not null)
-    """
-
-    OPEN = """
-        insert into tinystore_django_queue (name) select known.queue from {queues} where true on conflict do nothing
-    """
-
-    SHARED = """
-        select {instant}, name, starts, refill_at, paused_at
-        from {queues} join tinystore_django_queue on name = known.queue
-    """
-
-    FREE = """
-        update tinystore_django_group set free_at = null
-        where queue in (select known.queue from {queues}) and free_at <= {instant} returning queue, "group", starts
-    """
-
-    RUNNING = """
-        select "group", count(*) from tinystore_django_job where queue = %(queue)s and state = 1 group by "group"
-    """
-
-    WINDOW = """
-        select id, at, "group" from tinystore_django_job
-        where queue = %(queue)s and state = 0 and at <= %(until)s and (at, id) >= (%(start_at)s, %(start_id)s)
-        order by at, id limit %(most)s {locked}
-    """
-
-    # The log of a group once: it may be long, and its jobs many.
-    WINDOW_WITH_STARTS = f"""
-        select job.id, job.at, job."group",
-          case when row_number() over (partition by job."group" order by job.at, job.id) = 1 then starts end
-        from ({WINDOW}) job
-        left join tinystore_django_group kept on kept.queue = %(queue)s and kept."group" = job."group"
-        order by job.at, job.id
-    """
-
-    KEEP = "update tinystore_django_queue set starts = %(log)s where name = %(queue)s"
-
-    # The time to look again is for groups that left somebody aside: no worker need wake for the others.
-    KEEP_GROUPS = """
-        insert into tinystore_django_group (queue, "group", starts, free_at, until)
-        select %(queue)s, kept."group", kept.starts, case when (
-            select id from tinystore_django_job where queue = %(queue)s and "group" = kept."group" and state = 4
-            order by at, id limit 1) is not null
-          then kept.free_at end, kept.until
-        from {logs} where true
-        on conflict (queue, "group") do update
-        set starts = excluded.starts, free_at = excluded.free_at, until = excluded.until
-    """
-
-    WAIT = "update tinystore_django_queue set refill_at = %(at)s where name = %(queue)s"
-
-    # An index is walked from group to group. A group that waits for its rate is brought back when that is free; one
-    # that would wait for longer than the rate's span does so by another deploy's rate, or a clock that was set back.
-    LEFT = """
-        with recursive aside("group") as (
-          select (select "group" from tinystore_django_job where queue = %(queue)s and state = 4
-            order by "group" limit 1)
-          union all
-          select (select "group" from tinystore_django_job job
-            where queue = %(queue)s and state = 4 and job."group" > aside."group" order by "group" limit 1)
-          from aside where aside."group" is not null)
-        select "group",
-          (select count(*) from (select 1 from tinystore_django_job job
-            where queue = %(queue)s and job."group" = aside."group" and state = 1 limit %(running)s) running),
-          (select count(*) from (select 1 from tinystore_django_job job
-            where queue = %(queue)s and job."group" = aside."group" and state = 0 and at <= (
-              select at from tinystore_django_job head
-              where queue = %(queue)s and head."group" = aside."group" and state = 4 order by at, id limit 1)
-            order by at, id limit %(ready)s) ready)
-        from aside where "group" is not null and not exists (
-          select 1 from tinystore_django_group kept
-          where kept.queue = %(queue)s and kept."group" = aside."group"
-            and free_at > %(until)s and free_at <= %(latest)s)
-    """
-
-    # A minute later, so that the groups whose time to look again has just come are looked at first.
-    CLEAR: ClassVar[str]
-    CLEARED = """
-        select id from tinystore_django_group where until <= {now} - 60000000 order by until limit %(most)s
     """
 
     def __init__(self, run_all: RunAll) -> None:
@@ -167,11 +60,11 @@ class Limits(ABC):
         *,
         start: Start,
         counts: bool,
+        count: Count | None,
         locks: bool,
         with_starts: bool,
-    ) -> tuple[Counter[str | None], list[Waiting], int]:
-        """How many jobs of each group run, the first due jobs from `start` on that are not set aside, and the pages
-        that were read to find these.
+    ) -> Looked:
+        """The first due jobs from `start` on that are not set aside, and with `counts` what runs.
 
         Jobs whose cancelled handlers have not ended run. Before the look so many jobs of each group in `back` are
         brought back, and those in `aside` set aside. With `locks` it locks what it gives, and
@@ -180,12 +73,21 @@ class Limits(ABC):
         before = [*([self.BRING_BACK] if back else ()), *([self.SET_ASIDE] if aside else ())]
         window = self.WINDOW_WITH_STARTS if with_starts else self.WINDOW
         window = window.replace("{locked}", self.LOCKED if locks else "")
-        entries = f"select {self.ENTRIES}"
-        statements = [*before, entries, window, entries, *([self.RUNNING] if counts else ())]
+        read = f"select {self.ENTRIES}, {self.COUNTED}"
+        statements = [*before, read, window, *([self.RUNNING] if counts else ()), read]
         parameters = {"queue": queue, "back": as_json(back), "jobs": as_jobs(aside), "until": until, "most": most}
         parameters |= {"start_at": start.at, "start_id": start.id}
-        read, rows, then, *running = self._run_all(statements, parameters)[len(before) :]
-        return Counter(dict(running[0] if counts else ())), [Waiting(*row) for row in rows], then[0][0] - read[0][0]
+        known = count or Count()
+        parameters |= {"since": known.since, "known": as_json(list(known.ids)), "tells": count is not None}
+        began, rows, *running, ended = self._run_all(statements, parameters)[len(before) :]
+        groups = running[0] if counts else []
+        return Looked(
+            [Waiting(*row) for row in rows],
+            ended[0][0] - began[0][0],
+            Counter({group: number for group, number, _ in groups}),
+            ended[0][1] - began[0][1],
+            None if count is None else [job for *_, old in groups for job in old],
+        )
 
     def take(self, lease: int, queue: str, jobs: Sequence[Waiting], now: int) -> Rows:
         """Marks jobs as running, but for those that somebody holds or changed; rows as a claim's."""
@@ -218,17 +120,17 @@ class Limits(ABC):
         answers = self._run_all([self._filled(sql) for sql in statements], given)
         return Head(*answers[-1][0][2:]) if asks and answers[-1] else None
 
-    def bring_back(self, queue: str, groups: Mapping[str, int]) -> None:
-        """Makes the first jobs set aside ready again, so many of each group. It needs no lock: what is ready by
-        mistake is set aside again."""
-        self._run(self.BRING_BACK, queue=queue, back=as_json(groups))
+    def bring_back(self, queue: str, groups: Mapping[str, int]) -> Start | None:
+        """Makes the first jobs set aside ready again, so many of each group; the first place they came to. It needs no
+        lock: what is ready by mistake is set aside again."""
+        return min((Start(*row) for row in self._run(self.BRING_BACK, queue=queue, back=as_json(groups))), default=None)
 
-    def left_aside(self, queue: str, running: int, ready: int, until: int, latest: int) -> list[Aside]:
+    def left_aside(self, queue: str, ready: int, until: int, latest: int) -> list[Aside]:
         """The groups that have jobs set aside, but for those that wait for their rate until `latest` at most.
 
-        Their jobs are counted up to `running` and `ready`.
+        Their ready jobs are counted up to `ready`.
         """
-        rows = self._run(self.LEFT, queue=queue, running=running, ready=ready, until=until, latest=latest)
+        rows = self._run(self.LEFT, queue=queue, ready=ready, until=until, latest=latest)
         return [Aside(*row) for row in rows]
 
     def wait(self, queue: str, at: int) -> None:

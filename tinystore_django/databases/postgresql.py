@@ -14,6 +14,7 @@ from psycopg import IsolationLevel
 from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
 from psycopg.pq import TransactionStatus
 
+from .. import conf
 from ..timing import clock
 from .listening import WATCHED, Listener, NotifyListener
 from .postgresql_bulk import insert_many
@@ -48,6 +49,9 @@ class PostgreSQL(PostgreSQLRounds):
 
     def array(self, numbers: Sequence[int]) -> Any:
         return list(numbers)
+
+    def session(self) -> object | None:
+        return self.driver() if self._keeps and conf.notify() else None
 
     def now(self) -> int:
         if (frozen := clock.frozen()) is not None:

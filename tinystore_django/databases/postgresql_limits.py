@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .limits import Limits
+from .postgresql_counts import BY_GROUP
 
 
 class PostgreSQLLimits(Limits):
@@ -11,6 +12,7 @@ class PostgreSQLLimits(Limits):
     # It is put back between transactions only, so that a difference within one is what was read in between: however
     # slow the machine, dead entries show in it.
     ENTRIES = "pg_stat_get_xact_tuples_returned('tinystore_job_ready'::regclass)"
+    COUNTED = "pg_stat_get_xact_tuples_returned('tinystore_job_running'::regclass)"
     LOGS = 'json_to_recordset(%(logs)s::json) kept("group" text, starts text, free_at bigint, until bigint)'
 
     # A transaction of somebody's own that called `run_due` may hold the row for as long as it likes.
@@ -26,12 +28,15 @@ class PostgreSQLLimits(Limits):
 
     LOCKED = "for update skip locked"
 
+    RUNNING = BY_GROUP
+
     BRING_BACK = """
         update tinystore_django_job set state = 0 where id = any(array(
           select head.id from json_each_text(%(back)s::json) back("group", most)
           cross join lateral (
             select id from tinystore_django_job where queue = %(queue)s and "group" = back."group" and state = 4
             order by at, id limit back.most::int for update skip locked) head))
+        returning at, id
     """
 
     # The jobs as they were seen: a user's `set` may have moved one since.

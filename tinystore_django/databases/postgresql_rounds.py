@@ -15,10 +15,11 @@ from psycopg.pq import TransactionStatus
 from .. import conf
 from ..timing import clock
 from .base import Database, held, parameters
+from .postgresql_counts import WITH_TOTALS, as_counts
 from .postgresql_isolation import READ_COMMITTED, is_strict
 from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
-from .rows import BEGINNING, Claimed, Fence, Settled, Start
+from .rows import BEGINNING, Claimed, Count, Fence, Settled, Start
 from .statements import Rows
 
 logger = logging.getLogger("tinystore_django")
@@ -47,6 +48,9 @@ class PostgreSQLRounds(Database):
           returning id, run, lease)
     """
 
+    WANTED = """unnest(%(queues)s::text[], %(ats)s::bigint[], %(after)s::bigint[], %(free)s::int[])
+              wanted(queue, at, id, free)"""
+
     # A worker's whole round in one statement, and so in one trip and one commit. The ORM has no UPDATE of a
     # limited, locked, ordered selection with RETURNING. array(...) is evaluated once, so that the rows are found
     # by their primary key and never more of them than the limit. What was removed is said in the first row alone: in
@@ -58,8 +62,7 @@ class PostgreSQLRounds(Database):
           set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
           where id = any(array(
             select head.id
-            from unnest(%(queues)s::text[], %(ats)s::bigint[], %(after)s::bigint[], %(free)s::int[])
-              wanted(queue, at, id, free)
+            from {WANTED}
             cross join lateral (
               select id from tinystore_django_job job where job.queue = wanted.queue and state = 0
                 and job.at <= {{now}} and (job.at, job.id) >= (wanted.at, wanted.id)
@@ -72,21 +75,28 @@ class PostgreSQLRounds(Database):
               select at from tinystore_django_job where queue = known.queue and state = 0 and at > {{now}}
               order by at limit 1) head
             where {Database.PLAYING.format(queue="known.queue")}),
-          case row_number() over () when 1 then array(select array[id, run, lease] from removed) end, claimed.*
+          case row_number() over () when 1 then array(select array[id, run, lease] from removed) end, 0, null, claimed.*
         from (select {LIMITS.ENTRIES} as entries) always left join claimed on true
     """
 
     # The same with a bound on what runs; without the row that was to be locked, nothing can be counted.
     CLAIM_WITH_TOTALS = (
-        CLAIM.replace("%(free)s::int[])", "%(free)s::int[], %(totals)s::int[])")
-        .replace("id, free)", "id, free, total)")
+        CLAIM.replace("claimed as (", f"{WITH_TOTALS} claimed as (")
+        .replace(WANTED, "wanted left join counted on counted.queue = wanted.queue")
         .replace(
             "limit wanted.free",
             """limit case
           when wanted.total is null then wanted.free
           when not exists (select 1 from tinystore_django_queue where name = wanted.queue) then 0
-          else greatest(0, least(wanted.free, wanted.total - (
-            select count(*) from tinystore_django_job job where job.queue = wanted.queue and job.state = 1))) end""",
+          else greatest(0, least(wanted.free, wanted.total - counted.count)) end""",
+        )
+        .replace("started_at = {now}", "started_at = (select now from instant)")
+        .replace("select {now},", "select (select now from instant),")
+        .replace("as entries)", f"as entries, {LIMITS.COUNTED} as counted)")
+        .replace(
+            "0, null, claimed.*",
+            f"""{LIMITS.COUNTED} - always.counted, case row_number() over () when 1
+            then (select json_object_agg(queue, old)::text from counted) end, claimed.*""",
         )
     )
 
@@ -164,11 +174,13 @@ class PostgreSQLRounds(Database):
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
         starts: Mapping[str, Start] | None = None,
+        counts: Mapping[str, Count] | None = None,
     ) -> Claimed:
         bounds = [(totals or {}).get(queue) for queue in wanted]
         asked = {"lease": lease, "queues": list(wanted), "free": list(wanted.values()), "totals": bounds}
         begins = [(starts or {}).get(queue, BEGINNING) for queue in wanted]
         asked |= {"ats": [start.at for start in begins], "after": [start.id for start in begins]}
+        asked |= as_counts(wanted, counts or {})
         asked |= _fences(ended)
         if totals:
             return self._claim_with_totals(asked | {"names": json.dumps(list(totals))}, totals, lets_go)
@@ -201,9 +213,11 @@ def _answers(cursor: Any) -> list[Rows]:
 
 
 def _claimed(lease: int, rows: Rows) -> Claimed:
-    now, entries, next_due, removed, *_ = rows[0]
-    taken = [row[4:] for row in rows if row[4] is not None]
-    return Claimed(now, held(lease, taken), next_due, _as_fences(removed), entries)
+    now, entries, next_due, removed, counted, old, *_ = rows[0]
+    taken = [row[6:] for row in rows if row[6] is not None]
+    return Claimed(
+        now, held(lease, taken), next_due, _as_fences(removed), entries, counted=counted, old=json.loads(old or "{}")
+    )
 
 
 def _fences(runs: Sequence[Fence]) -> dict[str, list[int]]:

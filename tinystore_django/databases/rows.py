@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -67,6 +68,21 @@ class Start:
 BEGINNING = Start(-(2**63), -(2**63))  # before any job
 
 
+EVER = -(2**62)  # before any start, and a number that PostgreSQL takes for a bigint
+
+# Microseconds by which a count that begins further on does so before the one before it: what a clock may be set back.
+MARGIN = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How what runs is counted: the jobs that started at `since` or later, and of those before it these. The count is
+    to tell of the jobs that have run for longer than `MARGIN`."""
+
+    since: int = EVER
+    ids: Sequence[int] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """What a claim took, in the order to start it, and when the next job falls due (None: none is known)."""
@@ -77,6 +93,8 @@ class Claimed:
     removed: set[Fence] = field(default_factory=set)
     entries: int = 0  # of the line's index that it read, where the database says so
     floored: bool = False  # jobs before its start may have been left
+    counted: int = 0  # entries of the index of what runs that it read, where the database says so
+    old: Mapping[str, Sequence[int]] = field(default_factory=dict)  # what has run for a while, by queue, where asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +105,17 @@ class Waiting:
     at: int
     group: str | None
     starts: str | None = None  # the log of its group's rate, as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at a limited queue saw: its first due jobs, and what ran where that was asked."""
+
+    waiting: list[Waiting]
+    entries: int  # read to find those
+    running: Counter[str | None]  # jobs by group, those without one under None
+    counted: int  # entries read to count those
+    old: Sequence[int] | None  # of those, what had run for a while, where asked
 
 
 @dataclass(frozen=True, slots=True)

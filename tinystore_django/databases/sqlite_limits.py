@@ -30,7 +30,7 @@ class SQLiteLimits(Limits):
               and (at, id) > (select at, id from tinystore_django_job where id = back.job)
             order by at, id limit 1)
           from back where most > 1 and job is not null)
-        update tinystore_django_job set state = 0 where id in (select job from back)
+        update tinystore_django_job set state = 0 where id in (select job from back) returning at, id
     """
 
     TAKE = """

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..timing import clock
 from .base import Database, held, parameters
-from .rows import Claimed, Fence, Settled, Start
+from .rows import Claimed, Count, Fence, Settled, Start
 from .sqlite_limits import SQLiteLimits
 from .statements import PARAMETER, Rows
 
@@ -81,6 +81,7 @@ class SQLiteRounds(Database):
         totals: Mapping[str, int] | None = None,
         lets_go: bool = False,
         starts: Mapping[str, Start] | None = None,
+        counts: Mapping[str, Count] | None = None,
     ) -> Claimed:
         if not ended:
             return self._claim(lease, wanted, totals or {})

@@ -46,6 +46,10 @@ class Statements(ABC):
         more than a quick statement does, and what it adds, nobody asks of this thread: a log, a ban, a hook."""
         self._here.own = connections[self.alias]
 
+    def session(self) -> object | None:
+        """The server's session that answers this thread, as a value; None where it is not this thread's own."""
+        return None
+
     def run(self, sql: str, parameters: dict[str, Any] | None = None) -> Rows:
         """Runs one statement, with {now} put in, and gives its rows."""
         bound = {**(parameters or {}), "now": clock.now()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..databases.rows import Held
 from ..options import QueueOptions
+from .counts import Counts
 from .floors import Floors
 
 Limited = Mapping[str, QueueOptions]
@@ -20,6 +21,7 @@ class Asked:
     limits: Limited = field(default_factory=dict)  # the options of the queues that have a limit
     ended: Sequence[Held] = ()  # the runs that gave their places back since the last round
     floors: Floors = field(default_factory=Floors)
+    counts: Counts = field(default_factory=Counts)
 
     def unlimited(self) -> Asked:
         """The same of the queues without a limit alone."""

@@ -20,8 +20,9 @@ def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> 
     """Settles the finished runs, then claims due jobs of each queue asked for; none asked for, nothing."""
     try:
         return _turn(alias, lease, finished, asked)
-    except OperationalError as error:
-        if not database(alias).is_locked_out(error):
+    except Exception as error:
+        asked.counts.forget()
+        if not (isinstance(error, OperationalError) and database(alias).is_locked_out(error)):
             raise
     # Somebody's open transaction holds the row of a queue: the runs are settled, and the other queues go on.
     settling, claimed = _turn(alias, lease, finished, asked.unlimited())
@@ -111,5 +112,8 @@ def _claim(
     lets_go: bool = False,
 ) -> Claimed:
     totals, starts = asked.totals(wanted), asked.floors.starts()
-    claimed = store.claim(lease, wanted, ended, totals, lets_go, starts)
+    taken = asked.counts.take([queue for queue in totals if wanted[queue] > 0], store.session())
+    counts = {queue: link.count for queue, link in taken.items() if link.count}
+    claimed = store.claim(lease, wanted, ended, totals, lets_go, starts, counts)
+    asked.counts.note(taken, claimed.now, claimed.counted, claimed.old)
     return asked.floors.note(wanted, starts, totals, claimed)

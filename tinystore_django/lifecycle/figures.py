@@ -50,7 +50,7 @@ def figures(alias: str, queues: Sequence[str]) -> dict[str, Figures]:
 
 def working(alias: str) -> list[Working]:
     """The workers by host and process, those whose lease has run out and that nobody has taken away yet, too."""
-    rows = Job.objects.using(alias).filter(state=State.RUNNING).order_by("queue", "group")
+    rows = Job.objects.using(alias).filter(state=State.RUNNING).order_by("queue", "started_at")
     running = Counter(rows.values_list("lease", flat=True)[: MOST + 1])
     found = [_working(lease, running[lease.pk]) for lease in Lease.objects.using(alias).order_by("name", "pk")]
     return sorted(found, key=lambda one: (one.host, len(one.pid), one.pid))

@@ -43,6 +43,11 @@ class Floors:
         now = self._monotonic()
         return {queue: floor.start for queue, floor in self._floors.items() if now < floor.ends}
 
+    def lower(self, queue: str, place: Start) -> None:
+        """Has the next claims of a queue begin at a place where a job came back, or before it."""
+        if floor := self._floors.get(queue):
+            self._floors[queue] = replace(floor, start=min(floor.start, place))
+
     def forget(self) -> None:
         """Has the next claims begin at the beginning: a job may have gone back to a place before the floor."""
         self._floors = {}

@@ -69,7 +69,7 @@ def refill(store: Database, queue: str, options: QueueOptions, now: int) -> bool
     """Brings back the jobs of a queue that were left aside though their group has room; whether there were any."""
     began = time.monotonic()
     latest = now + options.group_rate.longest_wait if options.group_rate else now
-    groups = store.limits.left_aside(queue, options.group or 0, options.heads or 0, now, latest)
+    groups = store.limits.left_aside(queue, options.heads or 0, now, latest)
     back = {one.group: most for one in groups if (most := room_beside(options, one.running, one.ready)) > 0}
     if back:
         store.limits.bring_back(queue, back)
@@ -91,10 +91,9 @@ class _Claim:
         self.locks = False  # whether the next look leaves out the jobs that others hold
         self.back = self._freed(asked.ended, locked)  # to be brought back before the first look
         self.aside: list[Waiting] = []  # to be set aside before the next one
-        # Jobs that come back have earlier places than a floor.
-        self.starts = asked.floors.starts() if self.options.heads is None else {}
+        self.starts = asked.floors.starts()
         self.entries = 0
-        self.floors = asked.floors
+        self.floors, self.counts = asked.floors, asked.counts
         self.touched: set[str] = set()  # groups whose logs are to be written
         # How the look for jobs ended: with as many as wanted, with too few, or before it had seen them all.
         self.end: Literal["full", "short", "cut"] = "full"
@@ -114,15 +113,12 @@ class _Claim:
     def take(self, free: int) -> Claimed:
         """Takes up to so many jobs."""
         if self.shared.paused or not free:
-            if self.back:
-                self.limits.bring_back(self.queue, self.back)
+            self._bring_back()
             return Claimed(self.now)
         taken = self._take(free)
         if self.end == "short" and self._refill():
             taken += self._take(free - len(taken))
         claimed = Claimed(self.now, taken, self._close(), entries=self.entries)
-        if self.options.heads is not None:
-            return claimed
         return self.floors.note({self.queue: free}, self.starts, {self.queue}, claimed)
 
     def _take(self, free: int) -> list[Held]:
@@ -147,6 +143,14 @@ class _Claim:
                 continue
             return taken
 
+    def _bring_back(self) -> None:
+        """Brings back what is to be, by itself, since it may come to an earlier place than the floor."""
+        if self.back and (place := self.limits.bring_back(self.queue, self.back)):
+            self.floors.lower(self.queue, place)
+            if self.queue in self.starts:
+                self.starts[self.queue] = min(place, self._start_at)
+        self.back = Counter()
+
     @property
     def _start_at(self) -> Start:
         return self.starts.get(self.queue, BEGINNING)
@@ -157,8 +161,12 @@ class _Claim:
 
     def _look(self, size: int) -> list[Waiting]:
         counts = self.options.concurrency is not None and not self.counted
+        # Behind the lock: what others count and start is over.
+        taken = self.counts.take([self.queue], self.store.session()) if counts else {}
+        if self.queue in self.starts:
+            self._bring_back()
         rate = self.options.group_rate
-        running, waiting, entries = self.limits.look(
+        looked = self.limits.look(
             self.queue,
             self.back,
             self.aside,
@@ -166,17 +174,20 @@ class _Claim:
             size,
             start=self._start_at,
             counts=counts,
+            count=taken[self.queue].count if counts else None,
             locks=self.locks,
             with_starts=rate is not None,
         )
-        self.entries += entries
+        self.entries += looked.entries
         if counts:
-            self.room.running, self.counted = running, True
+            self.room.running, self.counted = looked.running, True
+            old = {} if looked.old is None else {self.queue: looked.old}
+            self.counts.note(taken, self.now, looked.counted, old)
         self.back, self.aside = Counter(), []
-        for one in waiting:
+        for one in looked.waiting:
             if rate and one.group and one.starts and one.group not in self.room.of_groups:
                 self.room.of_groups[one.group] = Starts.read(one.starts, rate, self.now)
-        return waiting
+        return looked.waiting
 
     def _start(self, picked: Picked) -> list[Held]:
         rows = self.limits.take(self.lease, self.queue, picked.jobs, self.now) if picked.jobs else []
@@ -194,7 +205,11 @@ class _Claim:
         An add sets a job aside behind others of its group that may have ended by the time it commits.
         """
         due = self.options.heads is not None and self.shared.refill_at <= self.now
-        return due and refill(self.store, self.queue, self.options, self.now)
+        if not (due and refill(self.store, self.queue, self.options, self.now)):
+            return False
+        self.floors.forget()
+        self.starts = {}
+        return True
 
     def _close(self) -> int | None:
         """Writes what is to be written, and says when the queue may next have something to start, as far as that is

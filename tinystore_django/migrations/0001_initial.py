@@ -140,7 +140,9 @@ class Migration(migrations.Migration):
                         condition=models.Q(("state", 0)), fields=["queue", "at", "id"], name="tinystore_job_ready"
                     ),
                     models.Index(
-                        condition=models.Q(("state", 1)), fields=["queue", "group"], name="tinystore_job_running"
+                        condition=models.Q(("state", 1)),
+                        fields=["queue", "started_at"],
+                        name="tinystore_job_running",
                     ),
                     models.Index(
                         condition=models.Q(("state", 4)),

@@ -18,6 +18,7 @@ from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
 from ..lifecycle import asides, leasing, stepping
 from ..lifecycle.aftermath import Ending
+from ..lifecycle.counts import Counts
 from ..lifecycle.floors import Floors
 from ..lifecycle.settling import Finished, settle
 from ..lifecycle.tallying import add_up
@@ -51,7 +52,7 @@ class Hold:
         self.on_progress: Callable[[], object] = lambda: None
         self.reported = False  # whether any of its runs showed progress
         self.moves = Moves(self.alias)
-        self.floors = Floors()
+        self.floors, self.counts = Floors(), Counts()
 
     def moved(self, queues: Iterable[str]) -> None:
         """Has whoever watches jobs of these queues told soon."""

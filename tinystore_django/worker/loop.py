@@ -120,7 +120,7 @@ class Loop(threading.Thread):
         self._unsettled += self._ends.take()
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
         hold, ended = self._hold, [one.task.held for one in self._unsettled]
-        asked = Asked(self._wanted(), hold.limits, ended, hold.floors)
+        asked = Asked(self._wanted(), hold.limits, ended, hold.floors, hold.counts)
         settling, claimed = turn(hold.alias, hold.take(), finished, asked)
         self._note_settled(settling)
         started = claimed.held if claimed else []
