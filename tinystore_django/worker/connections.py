@@ -97,7 +97,7 @@ class Care:
                 self._watched.append(connection)
 
     def _all(self) -> Sequence[BaseDatabaseWrapper]:
-        return [one for one in connections.all() if one.alias not in self._theirs]
+        return [connections[alias] for alias in connections if alias not in self._theirs]
 
     def end(self) -> None:
         """Has no change noted any more, in those where it was not before."""
