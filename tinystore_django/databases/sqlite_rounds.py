@@ -72,7 +72,8 @@ class SQLiteRounds(Database):
     """
 
     def drive(self, sql: str, parameters: dict[str, Any]) -> Rows:
-        return list(self.driver().execute(_named(sql), parameters).fetchall())
+        rows: Rows = self.driver().execute(_named(sql), parameters).fetchall()
+        return rows
 
     def claim(
         self,

@@ -63,7 +63,7 @@ class Ends:
     def gather(self) -> None:
         """Leaves quick handlers the moment they need to end together: a round that starts with the first of them
         finds the others at work, and so does the next, for ever, each half empty."""
-        moving = self._quick
+        moving = self._quick and len(self._ended) < self._out
         while moving:
             self._all_in.clear()
             before = len(self._ended)
