@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tinystore_django.lifecycle.aftermath import Ending
-from tinystore_django.worker.ends import QUICK, Ends
+from tinystore_django.worker.ends import INSTANT, QUICK, Ends
 from tinystore_django.worker.execution import Ended, Task
 
 pytestmark = pytest.mark.once
@@ -26,16 +26,21 @@ def begun(count: int, quick: bool) -> Ends:
     """So many runs at work, after one that was quick or was not."""
     ends = Ends()
     ends.judge([ended(QUICK / 2 if quick else QUICK * 2)])
-    for _ in range(count):
-        ends.begin()
+    ends.begin(count)
     return ends
+
+
+def sleep(ends: Ends) -> None:
+    """As the loop does it."""
+    ends.gather()
+    ends.sleep(LONG)
 
 
 def taken(ends: Ends, count: int) -> float:
     """Sleeps until so many were taken; how long the last sleep took, in seconds."""
     while count:
         began = time.monotonic()
-        ends.sleep(LONG)
+        sleep(ends)
         count -= len(ends.take())
     return time.monotonic() - began
 
@@ -46,7 +51,7 @@ def test_what_has_ended_already_ends_the_sleep(quick: bool) -> None:
     ends.note(ended())
     ends.note(ended())
 
-    ends.sleep(LONG)
+    sleep(ends)
 
     assert len(ends.take()) == 2
     assert not ends
@@ -56,7 +61,7 @@ def test_the_first_of_slow_runs_ends_the_sleep() -> None:
     ends = begun(2, quick=False)
     ends.note(ended())
 
-    ends.sleep(LONG)
+    sleep(ends)
 
     assert len(ends.take()) == 1
 
@@ -82,7 +87,7 @@ def test_the_loop_can_be_woken_though_no_run_has_ended() -> None:
     ends.wake.set()
 
     began = time.monotonic()
-    ends.sleep(LONG)
+    sleep(ends)
 
     assert time.monotonic() - began < LONG / 2
     assert not ends
@@ -94,8 +99,7 @@ def test_no_end_is_missed_whenever_it_comes() -> None:
 
     for _ in range(300):
         count = chance.randrange(1, 5)
-        for _ in range(count):
-            ends.begin()
+        ends.begin(count)
         threads = [threading.Timer(chance.choice([0, 0.0003, 0.0006]), ends.note, [ended()]) for _ in range(count)]
         for thread in threads:
             thread.start()
@@ -112,3 +116,13 @@ def test_runs_are_judged_by_the_slowest_of_the_last() -> None:
     assert ends._quick
     ends.judge(cast(Any, []))
     assert not ends._quick
+
+
+def test_runs_are_instant_after_such_alone() -> None:
+    ends = Ends()
+    judged = []
+    for seconds in ([], [INSTANT / 2, INSTANT / 3], [INSTANT / 2, INSTANT * 2], [INSTANT / 2], []):
+        ends.judge([ended(one) for one in seconds])
+        judged.append(ends.instant)
+
+    assert judged == [False, True, False, True, False]

@@ -45,17 +45,34 @@ def test_a_job_for_which_the_system_has_no_thread_is_a_failed_attempt(
 ) -> None:
     queue, start, refused = shop.queue("emails", backoff=Backoff("1ms", "1ms")), Pool.start, []
 
-    def stumbling(pool: Pool, call: Any) -> None:
+    def stumbling(pool: Pool, calls: Any, **how: Any) -> None:
         if not refused:
-            refused.append(call)
+            refused.append(calls)
             raise RuntimeError("can't start new thread")
-        start(pool, call)
+        start(pool, calls, **how)
 
     monkeypatch.setattr(Pool, "start", stumbling)
     seen: list[tuple[str, int]] = []
     queue.add("a")
     with queue.work(lambda value, run: seen.append((value, run.attempt))):
         wait_for(lambda: seen == [("a", 2)])
+
+
+def test_runs_that_wait_for_each_other_are_at_work_together_after_instant_ones(shop: Store) -> None:
+    queue, barrier = shop.queue("emails", attempts=1), threading.Barrier(3)
+    seen: list[str] = []
+
+    def handle(value: str) -> None:
+        if value == "waits":
+            barrier.wait(30)
+        seen.append(value)
+
+    for values in (["instant"] * 9, ["waits"] * 3):
+        queue.add_many(values)
+    with queue.work(handle, concurrency=3):
+        wait_for(lambda: len(seen) == 12)
+
+    assert not barrier.broken
 
 
 def test_nothing_is_claimed_under_a_lease_that_may_have_run_out(shop: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def emails(shop: Store) -> Queue[Any]:
 def test_sums_begin_anew_once_they_are_handed_over() -> None:
     tally, written = Tally(), list[Sum]()
     for waited in (5, 9, 7):
-        tally.started(HELD._replace(waited=waited))
+        tally.started([HELD._replace(waited=waited)])
     for outcome in ("done", "retry", "failed", "lost", "snoozed", "cancelled", "given back"):
         tally.ended(HELD, outcome)
 
@@ -43,10 +43,10 @@ def test_what_could_not_be_written_is_written_with_what_comes_next() -> None:
         raise DatabaseError("gone")
 
     tally, written = Tally(), list[Sum]()
-    tally.started(HELD)
+    tally.started([HELD])
     with pytest.raises(DatabaseError):
         tally.hand_over(fail)
-    tally.started(HELD)
+    tally.started([HELD])
     tally.hand_over(written.extend)
 
     assert written == [Sum("emails", 2, 0, 5)]
@@ -87,7 +87,7 @@ def test_an_idle_worker_asks_the_database_nothing_about_its_sums(emails: Queue[A
         for _ in range(5):
             beside._tend()
         idle = list(asked)
-        hold.tally.started(HELD)
+        hold.tally.started([HELD])
         for _ in range(5):
             beside._tend()
 
@@ -100,7 +100,7 @@ def test_sums_are_written_at_most_every_few_seconds(emails: Queue[Any]) -> None:
     hold.take()
     beside = upkeep.Upkeep(hold, Patience("default"), lambda lost: None)
     for _ in range(3):
-        hold.tally.started(HELD)
+        hold.tally.started([HELD])
         beside._tend()
     assert models.Minute.objects.get().started == 1
 

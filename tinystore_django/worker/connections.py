@@ -96,8 +96,12 @@ class Care:
                 connection.execute_wrappers.append(_note_change)
                 self._watched.append(connection)
 
+    def has_open(self) -> bool:
+        """Whether any of them is connected; any thread may ask."""
+        return any(connection.connection is not None for connection in self._connections)
+
     def _all(self) -> Sequence[BaseDatabaseWrapper]:
-        return [one for one in connections.all() if one.alias not in self._theirs]
+        return [connections[alias] for alias in connections if alias not in self._theirs]
 
     def end(self) -> None:
         """Has no change noted any more, in those where it was not before."""

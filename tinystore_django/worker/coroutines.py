@@ -31,6 +31,7 @@ class Coroutines:
         self._given: deque[tuple[Task, Callable[[Ended], object]]] = deque()
         self._called = False  # whether the loop was told of those given: it is woken once for many
         self._looks_at = 0.0
+        self._care: Care | None = None  # of Django's thread for sync code, since the first look at it
 
     def start(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
         """Runs a task, and calls back from the loop's thread."""
@@ -51,17 +52,20 @@ class Coroutines:
 
     def _begin(self) -> None:
         self._called = False
+        loop = asyncio.get_running_loop()
         while self._given:
-            running = asyncio.ensure_future(self._perform(*self._given.popleft()))
-            self._tasks.add(running)  # the loop itself holds its tasks only weakly
-            running.add_done_callback(self._tasks.discard)
+            # The loop itself holds its tasks only weakly.
+            self._tasks.add(loop.create_task(self._perform(*self._given.popleft())))
 
     async def _perform(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
-        ended = await self._ended(task)
-        on_ended(ended)
-        # After the answer: a late cancel then costs this look and no run.
-        if ended.ending.raised or self._is_alone():
-            await self._mend()
+        try:
+            ended = await self._ended(task)
+            on_ended(ended)
+            # After the answer: a late cancel then costs this look and no run.
+            if ended.ending.raised or (self._is_alone() and self._has_open()):
+                await self._mend()
+        finally:
+            self._tasks.discard(asyncio.current_task())
 
     async def _ended(self, task: Task) -> Ended:
         try:
@@ -77,9 +81,18 @@ class Coroutines:
         What merely grew old, or whose session was changed, may be used by another run, and goes once there is none.
         """
         self._looks_at = time.monotonic() + LOOK
-        mending = asyncio.ensure_future(sync_to_async(_mend, thread_sensitive=True)(self._is_alone()))
+        mending = asyncio.ensure_future(sync_to_async(self._mend_there, thread_sensitive=True)(self._is_alone()))
         # A thread that is busy is in use, and so alive: no run waits for what another does there.
         await asyncio.wait({mending}, timeout=LOOK)
+
+    def _mend_there(self, idle: bool) -> None:
+        self._care = Care()
+        self._care.mend(idle)
+        self._care.watch()
+
+    def _has_open(self) -> bool:
+        """Whether that thread may have a connection: to go there costs more than a quick run, and most use none."""
+        return self._care is None or self._care.has_open()
 
     def _is_alone(self) -> bool:
         return len(self._tasks) == 1
@@ -99,12 +112,6 @@ class Coroutines:
                 loop.run_forever()
             except BaseException:  # a task that a handler started let SystemExit out: the loop's other tasks go on
                 logger.exception("a task of an async handler raised into the event loop")
-
-
-def _mend(idle: bool) -> None:
-    care = Care()
-    care.mend(idle)
-    care.watch()
 
 
 async def _leave() -> None:

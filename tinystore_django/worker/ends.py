@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from .wake import Wake
 
 # Seconds within which a handler is quick, and for which a round waits for quick ones.
 QUICK, GATHER = 0.001, 0.0003
+# Seconds within which it has ended before another thread would be awake.
+INSTANT = 0.0001
 
 
 class Ends:
@@ -21,14 +24,15 @@ class Ends:
         self._ended: deque[Ended] = deque()
         self._out = 0  # runs begun whose end was not taken
         self._quick = False
+        self.instant = False  # whether the next runs are expected to be
         self._all_in = threading.Event()
 
     def __bool__(self) -> bool:
         return bool(self._ended)
 
-    def begin(self) -> None:
-        """Counts a run that is about to start."""
-        self._out += 1
+    def begin(self, count: int) -> None:
+        """Counts runs that are about to start."""
+        self._out += count
 
     def note(self, ended: Ended) -> None:
         """Takes in a run that has ended."""
@@ -48,19 +52,18 @@ class Ends:
 
     def judge(self, ended: Sequence[Ended]) -> None:
         """Tells by the last runs whether the next will be quick."""
-        self._quick = bool(ended) and max(one.seconds for one in ended) < QUICK
+        slowest = max([one.seconds for one in ended], default=math.inf)
+        self._quick, self.instant = slowest < QUICK, slowest < INSTANT
 
     def sleep(self, seconds: float) -> None:
         """Sleeps until a run has ended or the loop is woken, at most so long."""
-        if self._quick:
-            self._gather()
         if not self._ended:
             self.wake.wait(seconds)
 
-    def _gather(self) -> None:
+    def gather(self) -> None:
         """Leaves quick handlers the moment they need to end together: a round that starts with the first of them
         finds the others at work, and so does the next, for ever, each half empty."""
-        moving = True
+        moving = self._quick and len(self._ended) < self._out
         while moving:
             self._all_in.clear()
             before = len(self._ended)

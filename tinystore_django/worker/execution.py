@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,7 @@ from ..lifecycle.settling import Finished, settle_alone
 from ..registry import Declaration, Handler
 from ..runs import Run
 from . import announcing
+from .connections import Care
 from .endings import answered, raised, unreadable
 from .watch import watch
 
@@ -69,10 +71,21 @@ class Ended(NamedTuple):
     outcome: str | None = None
 
 
-def new_task(alias: str, held: Held, declaration: Declaration) -> Task:
+def new_task(alias: str, held: Held, declaration: Declaration, on_progress: Callable[[], object]) -> Task:
     handler = declaration.handler
     assert handler is not None
-    return Task(held, Control(alias, held, handler.is_async, handler.atomic), declaration, handler)
+    control = Control(alias, held, handler.is_async, handler.atomic, on_progress=on_progress)
+    return Task(held, control, declaration, handler)
+
+
+def carry_out(task: Task, note: Callable[[Ended], object], care: Care) -> None:
+    """Runs a task in a handlers' thread, and notes how it ended."""
+    try:
+        with care:
+            ended = perform(task)
+    except BaseException as error:  # not of the handler: but a run that never ended would keep its place for good
+        ended = broken(task, error)
+    note(ended)
 
 
 def perform(task: Task) -> Ended:

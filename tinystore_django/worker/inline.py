@@ -124,10 +124,9 @@ def _run_one(hold: Hold, declaration: Declaration) -> int:
 
 
 def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
-    hold.tally.started(held)
-    task = new_task(hold.alias, held, declaration)
+    hold.tally.started([held])
+    task = new_task(hold.alias, held, declaration, hold.on_progress)
     hold.runs[held.fence] = task.control
-    task.control.on_progress = hold.on_progress
     try:
         ended = _perform(hold, task)
         outcome = ended.outcome or _settle(hold, ended)

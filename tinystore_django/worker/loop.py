@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,7 +24,7 @@ from . import announcing
 from .connections import Care, close_all
 from .coroutines import Coroutines
 from .ends import Ends
-from .execution import Ended, Task, broken, new_task, perform
+from .execution import Ended, Task, broken, carry_out, new_task
 from .hold import Hold, drop, let_go, refresh
 from .patience import Patience
 from .pool import Pool
@@ -78,7 +78,10 @@ class Loop(threading.Thread):
         try:
             database(self._hold.alias).own_thread()
             while not self._over():
-                self._ends.sleep(self._round())
+                pause = self._round()
+                self._ends.gather()
+                self._pool.spread()
+                self._ends.sleep(pause)
             self._leave()
         finally:
             self._pool.stop()
@@ -124,8 +127,8 @@ class Loop(threading.Thread):
         settling, claimed = turn(hold.alias, hold.take(), finished, asked)
         self._note_settled(settling)
         started = claimed.held if claimed else []
-        for held in started:
-            self._start(held)
+        if started:
+            self._start(started)
         if claimed is not None:
             self._idle = not (started or claimed.floored)
         if finished or started:
@@ -189,25 +192,28 @@ class Loop(threading.Thread):
     def _announce(self, held: Held, outcome: str, error: str | None) -> None:
         # In a thread of the handlers': a receiver may take its time, and use the database.
         if job_settled.has_listeners(held.queue):
-            self._pool.start(partial(_announce, held, outcome, error))
+            self._pool.start([partial(_announce, held, outcome, error)])
 
-    def _start(self, held: Held) -> None:
-        self._hold.tally.started(held)
-        task = new_task(self._hold.alias, held, self._hold.declarations[held.queue])
-        self._running[held.queue] += 1
-        self._ends.begin()
-        self._hold.runs[held.fence] = task.control
-        task.control.on_progress = self._hold.on_progress
-        if task.handler.is_async:
-            self._coroutines.start(task, self._ends.note)
-            return
+    def _start(self, started: Sequence[Held]) -> None:
+        hold = self._hold
+        hold.tally.started(started)
+        self._ends.begin(len(started))
+        tasks = [new_task(hold.alias, held, hold.declarations[held.queue], hold.on_progress) for held in started]
+        for task in tasks:
+            self._running[task.held.queue] += 1
+            hold.runs[task.held.fence] = task.control
+            if task.handler.is_async:
+                self._coroutines.start(task, self._ends.note)
+        if threaded := [task for task in tasks if not task.handler.is_async]:
+            self._start_in_threads(threaded)
+
+    def _start_in_threads(self, tasks: Sequence[Task]) -> None:
         try:
-            self._pool.start(partial(self._perform, task))
+            calls = [partial(carry_out, task, self._ends.note) for task in tasks]
+            self._pool.start(calls, one_by_one=self._ends.instant)
         except RuntimeError as error:  # no thread to be had
-            self._ends.note(broken(task, error))
-
-    def _perform(self, task: Task, care: Care) -> None:
-        self._ends.note(_perform(task, care))
+            for task in tasks:
+                self._ends.note(broken(task, error))
 
     def _pause(self, claimed: Claimed | None, settling: Settling) -> float:
         if self._over():  # by what this round settled: nothing may come to wake it
@@ -233,14 +239,6 @@ class Loop(threading.Thread):
             except Error as error:
                 drop(self._hold.alias)
                 time.sleep(min(self._patience.lost(error), 0.5))
-
-
-def _perform(task: Task, care: Care) -> Ended:
-    try:
-        with care:
-            return perform(task)
-    except BaseException as error:  # not of the handler: but a run that never ended would keep its place for good
-        return broken(task, error)
 
 
 def _announce(held: Held, outcome: str, error: str | None, care: Care) -> None:

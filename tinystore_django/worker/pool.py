@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .connections import Care, close_all
 
@@ -26,18 +26,28 @@ class Pool:
         self._idle: list[threading.Lock] = []  # what each idle thread waits for
         self._threads = 0
         self._one_comes = False
+        self._one_by_one = False
         self._stopped = False
 
-    def start(self, call: Call) -> None:
-        """Runs a call, which raises nothing, in an idle thread or a new one.
+    def start(self, calls: Iterable[Call], one_by_one: bool = False) -> None:
+        """Runs calls, which raise nothing, in idle threads or new ones; one by one in the same until `spread`.
 
         Raises:
-            RuntimeError: there is no thread, and the system starts none.
+            RuntimeError: there is no thread, and the system starts none. None of them runs.
         """
         with self._lock:
             if not self._one_comes:
                 self._call_in()
-            self._calls.append(call)
+            self._calls.extend(calls)
+            self._one_by_one = one_by_one
+
+    def spread(self) -> None:
+        """Has those that still wait for one another run at once."""
+        if self._one_by_one:
+            with self._lock:
+                self._one_by_one = False
+                if self._calls and not self._one_comes:
+                    self._call_in()
 
     def stop(self) -> None:
         """Lets each thread end once it is idle."""
@@ -93,6 +103,6 @@ class Pool:
 
     def _take(self) -> Call:
         call = self._calls.popleft()
-        if self._calls and not self._one_comes:
+        if self._calls and not (self._one_comes or self._one_by_one):
             self._call_in()
         return call

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..databases.rows import Held, Sum
 
@@ -15,13 +15,14 @@ class Tally:
         self._adding = threading.Lock()
         self._sums: dict[str, Sum] = {}
 
-    def started(self, held: Held) -> None:
-        """Counts a run, and how long its job had waited."""
+    def started(self, jobs: Iterable[Held]) -> None:
+        """Counts runs, and how long the jobs had waited."""
         with self._adding:
-            kept = self._sum(held.queue)
-            kept.started += 1
-            if held.waited > kept.longest_wait:
-                kept.longest_wait = held.waited
+            for held in jobs:
+                kept = self._sum(held.queue)
+                kept.started += 1
+                if held.waited > kept.longest_wait:
+                    kept.longest_wait = held.waited
 
     def ended(self, held: Held, outcome: str) -> None:
         """Counts a run that has failed, whether or not its job is tried again."""
