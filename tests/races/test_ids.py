@@ -14,7 +14,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connection, connections, transaction
 
 from tests.byhand import Hand
 from tests.programs import script, wait_for, worker
@@ -348,3 +348,25 @@ def test_the_threads_of_one_process_fill_a_bounded_queue_to_its_bound_and_no_fur
             assert (sum(added), models.Job.objects.count()) == (most, most)
             models.Job.objects.all().delete()
         list(threads.map(lambda _: (start.wait(20), connections.close_all()), range(ADDERS)))
+
+
+@pytest.mark.postgresql  # SQLite has one writer
+def test_an_add_that_waits_for_an_open_transaction_does_not_hold_up_others_of_a_bounded_queue() -> None:
+    queue = Store().queue("bounded", int, max_waiting=10)
+
+    with ThreadPoolExecutor(2) as threads:
+        with transaction.atomic():
+            queue.add(1, id="x")
+            stuck = threads.submit(queue.add, 2, id="x")
+            wait_for(waits_for_a_lock)
+            assert threads.submit(queue.add, 3).result(20)
+            assert not stuck.done()
+        assert stuck.result(20) is False
+        both = Barrier(2)
+        list(threads.map(lambda _: (both.wait(20), connections.close_all()), range(2)))
+
+
+def waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("select count(*) from pg_locks where not granted")
+        return bool(cursor.fetchone()[0])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ..databases import database
 from ..databases.rows import NewJob
@@ -16,6 +17,8 @@ from .placing import Placing
 
 # By alias and queue: the threads of this process that add to it where it is bounded.
 _turns: dict[tuple[str, str], threading.Lock] = {}
+# Seconds that one of them waits for those before it.
+TURN = 1.0
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_turns.clear)
@@ -39,14 +42,23 @@ def add(alias: str, new: NewJob) -> bool:
     return True
 
 
-def in_turn(alias: str, queue: str, max_waiting: int | None) -> AbstractContextManager[object]:
+@contextmanager
+def in_turn(alias: str, queue: str, max_waiting: int | None) -> Iterator[None]:
     """Has this process add to a bounded queue one call at a time, so that each counts those before it.
 
-    Not in a transaction, whose rows no other thread can count before its end.
+    Not in a transaction, whose rows no other thread can count before its end. One that waits for such a transaction, as
+    it has the same id, does not hold up the others for long.
     """
     if max_waiting is None or database(alias).in_transaction():
-        return nullcontext()
-    return _turns.setdefault((alias, queue), threading.Lock())
+        yield
+        return
+    lock = _turns.setdefault((alias, queue), threading.Lock())
+    in_time = lock.acquire(timeout=TURN)
+    try:
+        yield
+    finally:
+        if in_time:
+            lock.release()
 
 
 def check_room(alias: str, queue: str, max_waiting: int | None, more: int = 1) -> None:
