@@ -10,14 +10,18 @@ from random import Random
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
+from django.db.models import QuerySet
 
 from tests.byhand import Hand
 from tests.lifecycle.limited import State, add, aside, keys, ready, took
 from tests.programs import wait_for
+from tests.races.helpers import waits_for_a_lock
 from tinystore_django import Concurrency, Queue, Store, models
 from tinystore_django.databases import database
 from tinystore_django.databases.rows import Held
+from tinystore_django.lifecycle.asking import Asked
+from tinystore_django.lifecycle.claiming import turn
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,20 +50,18 @@ def elsewhere(call: Callable[[], object]) -> Iterator[threading.Thread]:
     assert not thread.is_alive()
 
 
-def waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("select pg_stat_clear_snapshot()")  # a transaction sees one state of the activity otherwise
-        cursor.execute("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
-        return cursor.fetchone() is not None
-
-
 def held_elsewhere(queue: Queue[Any], *ids: str) -> Any:
     """A block in which another connection holds the rows of these ids."""
+    return rows_held_elsewhere(models.Job.objects.filter(key__in=ids), len(ids))
+
+
+def rows_held_elsewhere(rows: QuerySet[Any], count: int) -> Any:
+    """A block in which another connection holds so many rows."""
     holds, let_go = threading.Event(), threading.Event()
 
     def hold() -> None:
         with transaction.atomic():
-            assert len(models.Job.objects.select_for_update().filter(key__in=ids)) == len(ids)
+            assert len(rows.select_for_update()) == count
             holds.set()
             let_go.wait(20)
 
@@ -115,6 +117,29 @@ def test_the_next_of_a_group_starts_while_a_transaction_holds_its_first(shop: St
 
     assert keys(held) == "a2"
     assert took(hand, limited) == "a1"
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("limits", [{"concurrency": 2}, {"rate": "9/s"}], ids=["total", "rate"])
+@pytest.mark.parametrize("beside", [True, False], ids=["beside another queue", "alone"])
+def test_a_queue_whose_row_somebody_holds_is_not_taken_for_one_that_has_nothing_due(
+    limits: Any, beside: bool, shop: Store, hand: Hand
+) -> None:
+    limited = shop.queue("limited", **limits)
+    limited.add("a")
+    shop.queue("free")
+    database("default").limits.open(["limited"])
+    wanted = {"limited": 1} | ({"free": 1} if beside else {})
+    asked = Asked(wanted, {"limited": limited._declaration.options})
+
+    with rows_held_elsewhere(models.Queue.objects.filter(name="limited"), 1):
+        _, held_up = turn("default", hand.lease, (), asked)
+        assert hand.take(limited) == []
+    _, free = turn("default", hand.lease, (), asked)
+
+    assert held_up is None or (held_up.held, held_up.floored) == ([], True)
+    assert free is not None
+    assert len(free.held) == 1
 
 
 @pytest.mark.postgresql

@@ -58,6 +58,14 @@ def terminate(application: str) -> int:
         return int(cursor.fetchone()[0])
 
 
+def waits_for_a_lock() -> bool:
+    """Whether a connection to the tests' database waits for what another holds."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_stat_clear_snapshot()")  # a transaction sees one state of the activity otherwise
+        cursor.execute("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'")
+        return cursor.fetchone() is not None
+
+
 @contextmanager
 def together(work: Callable[[], object]) -> Iterator[None]:
     """Has a thread do some work beside the block; what it raises is raised at the block's end."""

@@ -14,12 +14,13 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connections, transaction
 
 from tests.byhand import Hand
 from tests.programs import script, wait_for, worker
 from tests.project.jobs import Nap, last_chances, naps, stumbles
 from tests.project.models import Order, Start
+from tests.races.helpers import waits_for_a_lock
 from tinystore_django import LimitError, Queue, Run, Store, models
 from tinystore_django.databases import database
 from tinystore_django.databases.rows import Held
@@ -364,9 +365,3 @@ def test_an_add_that_waits_for_an_open_transaction_does_not_hold_up_others_of_a_
         assert stuck.result(20) is False
         both = Barrier(2)
         list(threads.map(lambda _: (both.wait(20), connections.close_all()), range(2)))
-
-
-def waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("select count(*) from pg_locks where not granted")
-        return bool(cursor.fetchone()[0])

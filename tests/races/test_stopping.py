@@ -8,10 +8,12 @@ import time
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 from tests.programs import Program, wait_for, worker
 from tests.project.jobs import Nap, async_naps, marks, naps
 from tests.project.models import End, Mark, Start
+from tests.races.helpers import waits_for_a_lock
 from tinystore_django.models import Job as Row
 from tinystore_django.models import Lease
 
@@ -149,3 +151,18 @@ def test_a_job_that_outlasts_the_grace_is_given_back_uncounted(queue: Any) -> No
     assert again.attempt == 1
     assert again.at - began < 2 + 2
     assert not End.objects.exists()
+
+
+@pytest.mark.postgresql  # of SQLite's lock: test_sqlite_writers
+@pytest.mark.parametrize("busy", [True, False])
+def test_a_statement_that_gets_no_answer_keeps_no_worker_past_its_grace(busy: bool) -> None:
+    if busy:
+        naps.add(Nap("long", 60))
+    with worker("naps", "--grace=1s", "--poll=100ms") as one:
+        one.wait_for_line("runs")
+        wait_for(lambda: Start.objects.exists() or not busy)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("lock table tinystore_django_job in access exclusive mode")
+            wait_for(waits_for_a_lock)
+            one.send(signal.SIGTERM)
+            assert one.wait(20) == 0

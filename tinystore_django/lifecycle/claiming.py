@@ -26,7 +26,11 @@ def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> 
             raise
     # Somebody's open transaction holds the row of a queue: the runs are settled, and the other queues go on.
     settling, claimed = _turn(alias, lease, finished, asked.unlimited())
-    return settling, claimed and replace(claimed, next_due=claimed.now)
+    if not asked.wanted:
+        return settling, None
+    # That is not to be taken for nothing due.
+    claimed = claimed or Claimed(database(alias).now())
+    return settling, replace(claimed, next_due=claimed.now, floored=True)
 
 
 def _turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> tuple[Settling, Claimed | None]:
@@ -47,12 +51,17 @@ def claim(
     """Marks up to `wanted[queue]` due jobs of each queue as running. What it took is in the order to start it; where
     it took none, none is due."""
     asked = Asked(wanted, limits or {}, floors=floors or Floors())
+    claimed = _claimed(alias, lease, asked)
+    if claimed.floored and not claimed.held:
+        asked.floors.forget()
+        claimed = _claimed(alias, lease, asked)
+    return claimed
+
+
+def _claimed(alias: str, lease: int, asked: Asked) -> Claimed:
     claimed = turn(alias, lease, (), asked)[1]
     assert claimed is not None
-    if claimed.held or not claimed.floored:
-        return claimed
-    asked.floors.forget()
-    return claim(alias, lease, wanted, limits, floors)
+    return claimed
 
 
 def _shared_turn(

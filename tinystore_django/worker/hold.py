@@ -47,7 +47,7 @@ class Hold:
         self.lease: int | None = None
         self._lasts_until = 0.0  # of time.monotonic()
         self._taking = threading.Lock()
-        self.opening: Callable[[], object] | None = None  # what the database must hold first, if it does not yet
+        self.openings: list[Callable[[], object]] = []  # what is to be done before anything runs
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
         self.reported = False  # whether any of its runs showed progress
@@ -73,10 +73,10 @@ class Hold:
             return self.lease
 
     def open(self) -> None:
-        """Makes what the database must hold before anything runs; once."""
-        if self.opening is not None:
-            self.opening()
-            self.opening = None
+        """Does what is to be done before anything runs; once."""
+        while self.openings:
+            self.openings[0]()
+            del self.openings[0]
 
     @property
     def lapsed(self) -> bool:

@@ -28,13 +28,12 @@ from .execution import Ended, Task, broken, carry_out, new_task
 from .hold import Hold, drop, let_go, refresh
 from .patience import Patience
 from .pool import Pool
+from .upkeep import FAREWELL
 
 logger = logging.getLogger("tinystore_django")
 
 # Seconds before rows that another transaction holds are tried again.
 TRY_AGAIN = 0.1
-# Seconds a stopping worker goes on trying to give its jobs back to a database that does not answer.
-FAREWELL = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +72,11 @@ class Loop(threading.Thread):
             logger.info("stopping: waits up to %.0f s for %d run%s", grace, running, "s" * (running > 1))
         self._stops_at = time.monotonic() + grace
         self.wake.set()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether it was to have ended for a while: a statement of it gets no answer, as from a server that hangs."""
+        return self._stops_at is not None and time.monotonic() > self._stops_at + 2 * FAREWELL
 
     def run(self) -> None:
         try:

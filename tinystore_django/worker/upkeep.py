@@ -25,7 +25,7 @@ LOOK_ASIDE = 0.7
 REPORT = 0.1
 # Seconds between two additions to the sums of a minute.
 ADD_UP = 3.0
-# Seconds in which it has to end, or is left to itself.
+# Seconds that a stopping worker gives each of its threads to say its last to a database that may not answer.
 FAREWELL = 3.0
 # How often as long as a batch took to clear its lock is then left to others: SQLite has one for all who write.
 REST = 3.0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from types import TracebackType
 
 from django.db import Error
@@ -18,7 +21,10 @@ from .hold import Hold, drop
 from .listening import Listening
 from .loop import Loop, Pace
 from .patience import Patience
-from .upkeep import Upkeep
+from .upkeep import FAREWELL, Upkeep
+
+# Seconds between two looks whether a worker that is to stop has a loop that gets no answer.
+LOOK = 0.5
 
 
 class Worker:
@@ -72,18 +78,19 @@ class Worker:
 
     @property
     def abandoned(self) -> bool:
-        """Whether it ended with handlers still at work, whose jobs it gave back."""
-        return not self._loop.is_alive() and bool(self._hold.runs)
+        """Whether it ended with handlers still at work, whose jobs it gave back if the database answered."""
+        return self._has_ended() and (self._loop.is_alive() or bool(self._hold.runs))
 
     def start(self) -> Worker:
         """Opens the schedules and starts the threads. A database that does not answer is waited for by these."""
-        self._hold.opening = self._open
+        self._hold.openings.append(partial(open_all, self.declarations))
         try:
             with database(self.alias).read_committed():
                 self._hold.open()
         except Error as error:
             drop(self.alias)
             self.patience.lost(error)
+        self._hold.openings.append(self._take_lost)
         self._unsubscribe = notices.subscribe(self.alias, self._on_notice)
         for thread in (self._loop, self._listening, self._upkeep):
             thread.start()
@@ -91,14 +98,19 @@ class Worker:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Waits for its end, at most so long; whether it has ended."""
-        self._loop.join(seconds)
-        if self._loop.is_alive():
+        ends_at = math.inf if seconds is None else time.monotonic() + seconds
+        while not self._has_ended() and (left := ends_at - time.monotonic()) > 0:
+            self._loop.join(min(left, LOOK))
+        if not self._has_ended():
             return False
         self._unsubscribe()
         self._listening.stop()
         self._upkeep.stop()
-        self._listening.join()
+        self._listening.join(FAREWELL)
         return True
+
+    def _has_ended(self) -> bool:
+        return not self._loop.is_alive() or self._loop.is_overdue
 
     def ask_to_stop(self, grace: float | None = None) -> None:
         """Takes no more; its handlers have `grace` seconds to end, the setting's or flag's unless given."""
@@ -117,8 +129,7 @@ class Worker:
     ) -> None:
         self.stop()
 
-    def _open(self) -> None:
-        open_all(self.declarations)
+    def _take_lost(self) -> None:
         # Before the first claim: one that is to end when nothing is due must not do so ahead of these.
         while lost := self._hold.sweep():
             self._loop.note_lost(lost)
