@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, transaction
 from psycopg import IsolationLevel
 
 from tests.programs import wait_for
-from tests.races.helpers import together
+from tests.races.helpers import together, waits_for_a_lock
 from tinystore_django import Backoff, Concurrency, Queue, Run, Store, models
 from tinystore_django.databases import database
 from tinystore_django.databases.statements import Rows
@@ -204,7 +204,7 @@ def test_a_call_that_waited_for_another_ones_transaction_answers_by_what_that_le
     with ExitStack() as until_committed, transaction.atomic():
         emails.set("ada", "Cyd")
         until_committed.enter_context(together(lambda: said.append(CALLS[call](emails))))
-        wait_for(lambda: sql("select 1 from pg_locks where not granted") or said)
+        wait_for(lambda: waits_for_a_lock() or said)
 
     # On a free id update and cancel find none, as nothing is committed yet.
     waits = before or call not in ("update", "cancel")

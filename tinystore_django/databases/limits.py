@@ -79,15 +79,7 @@ class Limits(LimitStatements, ABC):
         parameters |= {"start_at": start.at, "start_id": start.id}
         known = count or Count()
         parameters |= {"since": known.since, "known": as_json(list(known.ids)), "tells": count is not None}
-        began, rows, *running, ended = self._run_all(statements, parameters)[len(before) :]
-        groups = running[0] if counts else []
-        return Looked(
-            [Waiting(*row) for row in rows],
-            ended[0][0] - began[0][0],
-            Counter({group: number for group, number, _ in groups}),
-            ended[0][1] - began[0][1],
-            None if count is None else [job for *_, old in groups for job in old],
-        )
+        return _looked(self._run_all(statements, parameters)[len(before) :], tells=count is not None)
 
     def take(self, lease: int, queue: str, jobs: Sequence[Waiting], now: int) -> Rows:
         """Marks jobs as running, but for those that somebody holds or changed; rows as a claim's."""
@@ -150,3 +142,16 @@ class Limits(LimitStatements, ABC):
 
     def _filled(self, sql: str) -> str:
         return sql.replace("{queues}", self.QUEUES).replace("{starts}", self.STARTS).replace("{logs}", self.LOGS)
+
+
+def _looked(answers: list[Rows], tells: bool) -> Looked:
+    began, rows, *running, ended = answers
+    groups = [one for some in running for one in some]
+    (ready_before, counted_before), (ready, counted) = began[0], ended[0]
+    return Looked(
+        waiting=[Waiting(*row) for row in rows],
+        entries=ready - ready_before,
+        running=Counter({group: number for group, number, _ in groups}),
+        counted=counted - counted_before,
+        old=[job for *_, old in groups for job in old] if tells else None,
+    )
