@@ -13,6 +13,7 @@ CHECKS = {
     "ruff format": ["-m", "ruff", "format", "--check", "."],
     "ruff": ["-m", "ruff", "check", "."],
     "mypy": ["-m", "mypy"],
+    "pyright": ["-m", "tooling.typed"],
     "import-linter": ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"],
     "migrations": ["-m", "django", "makemigrations", "tinystore_django", "--check", "--dry-run"],
     "docs": ["-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", "build/docs"],

@@ -17,6 +17,7 @@ PROSE = {
     "docs/contributing.md",
     "docs/index.md",
     "docs/reference/index.md",
+    "docs/releasing.md",
 }
 
 CASE = "from unittest import TestCase\nclass Its(TestCase):"
