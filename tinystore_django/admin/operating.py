@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 else:
     JobModelAdmin = admin.ModelAdmin
 
+KEY = re.compile(r"[0-9]{1,18}")
+
 
 class OperatingAdmin(JobModelAdmin):
     """What may be done to jobs, each by a permission of its own that is asked for here, on the server."""
@@ -149,4 +151,4 @@ def _chosen(request: HttpRequest) -> dict[str, list[str]]:
 
 
 def _is_key(text: str) -> bool:
-    return re.fullmatch(r"[0-9]{1,18}", text) is not None
+    return KEY.fullmatch(text) is not None

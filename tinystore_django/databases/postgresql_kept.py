@@ -15,7 +15,7 @@ from psycopg import Connection, Cursor
 from .statements import PARAMETER
 
 # What PREPARE takes; the rest has no plan.
-PLANNED = re.compile(r"\s*(?:with|select|insert|update|delete)\b")
+PLANNED = re.compile(r"(?<!\s)\s*+(?:with|select|insert|update|delete)\b")
 # Seconds that a plan is kept. It was made for the table's size then, and an empty one is read from end to end.
 FRESH = 1.0
 

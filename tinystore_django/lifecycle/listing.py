@@ -31,6 +31,8 @@ MOST = 1_000  # jobs
 LONGEST = 4 * 1024 * 1024  # bytes of values
 # Begins a `next` that is no id, for no id holds U+0000: a place among jobs without ids, or among failed ones.
 MARK = "\0"
+NUMBER = re.compile(r"[0-9]{1,19}")
+NUMBERS = re.compile(MARK + r"(-?[0-9]{1,18}) ([0-9]{1,19})")
 BEHIND_SURROGATES = "\ue000"
 
 
@@ -191,13 +193,13 @@ def _with_values(alias: str, found: list[Found]) -> Iterator[Row]:
 
 
 def _number(after: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,19}", after[1:]):
+    if not NUMBER.fullmatch(after, 1):
         raise InvalidError(f"after {after!r}: give the `next` of a page")
     return int(after[1:])
 
 
 def _numbers(after: str) -> tuple[int, int]:
-    match = re.fullmatch(MARK + r"(-?[0-9]{1,18}) ([0-9]{1,19})", after)
+    match = NUMBERS.fullmatch(after)
     if match is None:
         raise InvalidError(f"after {after!r}: give the `next` of a page of failed jobs")
     return int(match[1]), int(match[2])

@@ -13,7 +13,7 @@ from .quoting import quote
 
 Decode = Callable[[bytes | str], Any]
 
-_MESSAGE = re.compile(r"(?P<why>.*) - at `(?P<key>key` in `)?\$(?P<path>.*)`", re.DOTALL)
+_AT, _IN_KEY = " - at `", "key` in `"
 _STEP = re.compile(r"\[\.\.\.\]|\[\d+\]|\.[^.\[]+")
 
 
@@ -21,22 +21,27 @@ def stumble(error: Exception, what: str, text: bytes | str, decode: Decode) -> F
     """Returns the way to what `decode` could not read in the text, and why, from the error it raised."""
     if isinstance(error, RecursionError):
         return what, "it nests too deep, or holds itself"
-    found = _MESSAGE.fullmatch(str(error))
-    if not found:
-        return what, _plain(str(error)) or type(error).__name__
-    path, in_key, why = found["path"], found["key"], _plain(found["why"])
+    why, path, in_key = _split(str(error))
+    if path is None:
+        return what, why or type(error).__name__
     if "[...]" not in path and not in_key:
         return what + path, why
     raw = msgspec.json.decode(text)
     try:
-        path, key = _exact(path, bool(in_key), raw, lambda: _raises(error, raw, decode))
+        path, key = _exact(path, in_key, raw, lambda: _raises(error, raw, decode))
     except (LookupError, TypeError):  # a name with a dot or a bracket in it makes the way ambiguous
         key = None
     return what + path, why if key is None else f"its key {quote(key)}: {why}"
 
 
-def _plain(message: str) -> str:
-    return message.replace("`", "")
+def _split(message: str) -> tuple[str, str | None, bool]:
+    """Returns why, where, and whether it is a key that is wrong there; None as the place where msgspec names none."""
+    # The last one: before it stands what was read, which may look like a place itself.
+    why, _, place = message.rpartition(_AT)
+    path = place.removeprefix(_IN_KEY)
+    if not (path.startswith("$") and path.endswith("`")):
+        return message.replace("`", ""), None, False
+    return why.replace("`", ""), path[1:-1], path != place
 
 
 def _raises(error: Exception, raw: Any, decode: Decode) -> bool:

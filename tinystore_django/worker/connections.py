@@ -14,21 +14,21 @@ from django.db import Error, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from ..databases import VENDORS, database
+from .beginnings import beginnings
 
 # Seconds a healthy connection is kept where CONN_MAX_AGE is 0, Django's default, which is meant for requests: a
 # worker that reconnects for each job loses most of its speed.
 KEPT = 60.0
 
-# Statements that change the session itself, which the next run must not inherit.
+# What a statement that changes the session itself begins with: the next run must not inherit it.
 OF_THE_SESSION = re.compile(
     r"""
-    (?: \A | ; ) (?: \s | --[^\n]* | /\*.*?\*/ )*  # what begins a statement, whatever comments stand before it
-      (?: set (?! \s+ local \b) | reset | discard | listen | pragma | attach | detach
-        | create \s+ (?: (?: local | global ) \s+ )? temp (?: orary )? ) \b
-    | \b set_config \s* \(
+    (?: set (?! \s+ local \b) | reset | discard | listen | pragma | attach | detach
+      | create \s+ (?: (?: local | global ) \s+ )? temp (?: orary )? ) \b
     """,
-    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+    re.IGNORECASE | re.VERBOSE,
 )
+SET_CONFIG = re.compile(r"\bset_config\s*+\(", re.IGNORECASE)
 
 
 class _Here(threading.local):
@@ -132,9 +132,16 @@ def close_all() -> None:
 
 
 def _note_change(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    if OF_THE_SESSION.search(_text_of(sql, context["connection"])):
+    if changes_session(_text_of(sql, context["connection"])):
         _here.changed.add(context["connection"].alias)
     return execute(sql, params, many, context)
+
+
+def changes_session(sql: str) -> bool:
+    """Says whether a text has a statement that changes the session itself."""
+    if any(OF_THE_SESSION.match(sql, begins) for begins in beginnings(sql)):
+        return True
+    return "set_config" in sql.lower() and SET_CONFIG.search(sql) is not None
 
 
 def _text_of(sql: Any, connection: BaseDatabaseWrapper) -> str:
