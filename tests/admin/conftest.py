@@ -37,6 +37,12 @@ class Page:
         return text(found[1])
 
     @property
+    def note(self) -> str:
+        """What a page says of an address that means nothing."""
+        found = re.search(r'<p class="errornote">(.*?)</p>', self.html, re.DOTALL)
+        return " ".join(text(found[1]).split()) if found else ""
+
+    @property
     def messages(self) -> list[str]:
         return [text(one) for one in re.findall(r'<li class="(?:success|warning|error)">(.*?)</li>', self.html)]
 

@@ -35,6 +35,12 @@ class Table:
         return re.findall(r'<button [^>]*name="(\w+)" value="([^"]*)"', self.html)
 
     @property
+    def note(self) -> str:
+        """What the page says of an address that means nothing."""
+        found = re.search(r'<p class="errornote">(.*?)</p>', self.html, re.DOTALL)
+        return " ".join(text(found[1]).split()) if found else ""
+
+    @property
     def messages(self) -> list[str]:
         return [text(one) for one in re.findall(r'<li class="(?:success|warning|error)">(.*?)</li>', self.html)]
 

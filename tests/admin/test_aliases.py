@@ -11,9 +11,11 @@ import pytest
 from django.test import Client
 
 from tests.admin.conftest import JOBS, Page
+from tests.admin.tables import see
 from tests.byhand import Hand
 from tinystore_django import Queue, Store, models
 from tinystore_django.lifecycle.locking import State
+from tinystore_django.lifecycle.pausing import paused
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -79,4 +81,41 @@ def test_a_database_that_cannot_hold_a_queue_is_none_to_choose(emails: Queue[Any
     nowhere = Store(using="nowhere")
     nowhere.queue("lost")
 
-    assert Page(admin_client.get(f"{JOBS}?database=nowhere")).status == 200
+    page = Page(admin_client.get(f"{JOBS}?database=nowhere"))
+
+    assert (page.status, page.note) == (200, "Nothing is shown. There is no database “nowhere”.")
+
+
+@pytest.mark.parametrize("model", ["queue", "schedule", "lease"])
+def test_a_page_of_a_database_that_there_is_not_shows_nothing(
+    model: str, parcels: Queue[Any], shop: Store, admin_client: Client
+) -> None:
+    shop.schedule("cleanup", every="1h").run_due(lambda: None)
+
+    page = see(admin_client, f"/admin/tinystore_django/{model}/", database="oter")
+
+    assert (page.status, page.rows, page.note) == (200, [], "Nothing is shown. There is no database “oter”.")
+
+
+@pytest.mark.parametrize(("model", "name"), [("queue", "emails"), ("schedule", "cleanup")])
+def test_a_button_for_a_database_that_there_is_not_does_nothing(
+    model: str, name: str, parcels: Queue[Any], shop: Store, admin_client: Client
+) -> None:
+    shop.schedule("cleanup", every="1h").run_due(lambda: None)
+    before = models.Job.objects.get(queue="cleanup").at
+
+    for button in ("pause", "run"):
+        admin_client.post(f"/admin/tinystore_django/{model}/?database=oter", {button: name})
+
+    assert paused("default") == paused("other") == {}
+    assert models.Job.objects.get(queue="cleanup").at == before
+
+
+def test_a_job_of_a_database_that_there_is_not_is_none_of_another(parcels: Queue[Any], admin_client: Client) -> None:
+    job = models.Job.objects.get()
+    where = "?database=oter"
+
+    assert "letter" not in Page(admin_client.get(f"{JOBS}{job.pk}/change/{where}", follow=True)).html
+    admin_client.post(f"{JOBS}{job.pk}/operate/{where}", {"verb": "cancel", "sure": "yes"})
+
+    assert models.Job.objects.filter(pk=job.pk).exists()

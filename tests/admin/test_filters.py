@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.test import Client
 
-from tests.admin.conftest import Pages
+from tests.admin.conftest import JOBS, Page, Pages
 from tests.byhand import Hand
 from tinystore_django import Queue, Store, models
 from tinystore_django.admin.filters import beginning_with
+from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db
 
@@ -42,15 +44,20 @@ def test_a_queue_has_its_jobs(shop: Store, emails: Queue[Any], listed: Pages) ->
     assert listed(queue="parcels").column("named") == ["a parcel"]
 
 
-def test_the_declared_queues_are_offered_and_the_one_that_was_asked_for(
-    shop: Store, emails: Queue[Any], listed: Pages
+def test_the_queues_that_are_declared_or_have_jobs_are_offered(
+    shop: Store, emails: Queue[Any], clock: Clock, listed: Pages
 ) -> None:
     shop.schedule("cleanup", every="1h")
+    for state in models.Job.State:
+        models.Job.objects.create(
+            queue=f"forgotten-{state}", key="x", state=state, value="1", at=clock.now, due=clock.now
+        )
 
-    page = listed(queue="long-forgotten")
+    page = listed()
 
-    for name in ("emails", "cleanup", "long-forgotten"):
+    for name in ("emails", "cleanup", *(f"forgotten-{state}" for state in models.Job.State)):
         assert f">{name}</a>" in page.html
+    assert listed(queue="forgotten-0").column("named") == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -116,3 +123,52 @@ def test_a_search_finds_jobs_whose_ids_are_free_again(emails: Queue[Any], hand: 
     emails.cancel("x:cancelled")
 
     assert listed(q="x:").column("named") == ["x:cancelled", "x:done"]
+
+
+# What each parameter is given that means nothing, and what the page says of it.
+UNREAD = {
+    "state=fialed": "There is no state “fialed”.",
+    "state=": "There is no state “”.",
+    "state=failed&state=fialed": "There is no state “fialed”.",
+    "state=fialed&state=failed": "There is no state “fialed”.",
+    "queue=a%00b": r"There is no queue “a\x00b”.",
+    "queue=": "There is no queue “”.",
+    "queue=emials": "There is no queue “emials”.",
+    "group=a%00b": r"There is no group “a\x00b”.",
+    "q=a%00b": r"No id begins with “a\x00b”.",
+    "database=nothing": "There is no database “nothing”.",
+    "database=": "There is no database “”.",
+    "sate=failed": "There is no filter “sate”.",
+    "value__contains=a": "There is no filter “value__contains”.",
+    "key=%00": "There is no filter “key”.",
+    "state__in=1": "There is no filter “state__in”.",
+    "state=fialed&queue=emials": "There is no state “fialed”. There is no queue “emials”.",
+}
+
+
+@pytest.mark.parametrize("query", UNREAD)
+def test_a_filter_that_means_nothing_shows_nothing_and_says_so(
+    query: str, five: dict[str, models.Job], admin_client: Client
+) -> None:
+    page = Page(admin_client.get(f"{JOBS}?{query}"))
+
+    assert (page.status, page.column("named"), page.note) == (200, [], f"Nothing is shown. {UNREAD[query]}")
+
+
+@pytest.mark.parametrize("query", UNREAD)
+@pytest.mark.parametrize("across", ["0", "1"])
+def test_a_filter_that_means_nothing_leaves_every_job_as_it_is(
+    query: str, across: str, five: dict[str, models.Job], admin_client: Client
+) -> None:
+    before = list(models.Job.objects.order_by("pk").values())
+    ticked = [str(job.pk) for job in five.values()]
+
+    for action in ("retry_now", "run_now", "move_time", "cancel"):
+        data = {"action": action, "select_across": across, "_selected_action": ticked, "time": "1h", "sure": "yes"}
+        admin_client.post(f"{JOBS}?{query}", data)
+
+    assert list(models.Job.objects.order_by("pk").values()) == before
+
+
+def test_what_means_something_has_no_note(five: dict[str, models.Job], listed: Pages) -> None:
+    assert listed(state="failed", queue="emails", q="f", database="default").note == ""

@@ -138,28 +138,13 @@ def test_a_time_at_the_end_of_the_calendar_is_shown_in_utc(
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "p=x",
-        "p=0",
-        "p=-1",
-        "p=99999999999999999999999",
-        "state=nothing",
-        "group=a%00b",
-        "queue=a%00b",
-        "database=nothing",
-    ],
+    "query", ["p=x", "p=0", "p=-1", "p=99999999999999999999999", "group=", "q=", "o=1.2", "all=", "_facets=True", "e=1"]
 )
-def test_a_word_that_means_nothing_gives_the_first_page(query: str, five: Five, admin_client: Client) -> None:
+def test_what_narrows_nothing_gives_the_first_page(query: str, five: Five, admin_client: Client) -> None:
     page = Page(admin_client.get(f"{JOBS}?{query}"))
 
     assert page.status == 200
     assert len(page.column("named")) == 5
-
-
-@pytest.mark.parametrize("query", ["q=a%00b", "nothing=1", "state__in=1", "o=1.2", "all=", "_facets=True", "e=1"])
-def test_a_parameter_that_there_is_not_is_no_error(query: str, five: Five, admin_client: Client) -> None:
-    assert admin_client.get(f"{JOBS}?{query}", follow=True).status_code == 200
 
 
 @pytest.mark.parametrize("page", ["add/", "{}/delete/"])
@@ -210,9 +195,8 @@ def test_what_can_be_no_primary_key_is_not_acted_on(ticked: str, five: list[mode
     assert models.Job.objects.count() == 5
 
 
-@pytest.mark.parametrize("query", ["value__contains=a", "key=%00", "id__in=" + "9" * 20, "progress=%00", "foo=bar"])
-def test_no_filter_but_ours_is_asked(query: str, five: list[models.Job], admin_client: Client) -> None:
-    page = admin_client.get(f"{JOBS}?{query}")
+def test_a_head_of_a_jobs_page_is_answered_as_its_get(five: Five, admin_client: Client) -> None:
+    page = f"{JOBS}{five['failed'].pk}/change/"
 
-    assert page.status_code == 200
-    assert b"5 " in page.content
+    assert admin_client.head(page).status_code == 200
+    assert [admin_client.generic(verb, page).status_code for verb in ("POST", "PUT", "DELETE")] == [403] * 3

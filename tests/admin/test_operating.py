@@ -224,7 +224,9 @@ def test_a_job_that_has_gone_meanwhile_leads_to_the_list(five: Five, press: Page
     five["failed"].delete()
     five["failed"].pk = 10**6
 
-    assert press("retry_now", five["failed"]).column("named") == ["running", "waiting", "scheduled", "done"]
+    page = press("retry_now", five["failed"])
+
+    assert (page.column("named"), page.messages) == (["running", "waiting", "scheduled", "done"], [NOTHING])
 
 
 @pytest.mark.parametrize("verb", ["", "nothing", "delete"])

@@ -6,14 +6,17 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.admin import AdminSite
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import path
 
 from tests.admin.tables import QUEUES, SCHEDULES, press, see, staff
 from tests.byhand import Hand
 from tinystore_django import Backoff, Concurrency, Queue, Store, models
+from tinystore_django.admin import QueueAdmin
 from tinystore_django.lifecycle import figures, leasing
 from tinystore_django.lifecycle.pausing import pause, paused
 from tinystore_django.testing import Clock
@@ -257,7 +260,7 @@ def test_nobody_adds_or_deletes_a_queue(page: str, emails: Queue[Any], admin_cli
     assert models.Queue.objects.count() == 1
 
 
-@pytest.mark.parametrize("query", [{"p": "x"}, {"p": "-1"}, {"p": "99999"}, {"database": "nowhere"}, {"other": "1"}])
+@pytest.mark.parametrize("query", [{"p": "x"}, {"p": "-1"}, {"p": "99999"}, {"other": "1"}])
 def test_a_page_that_is_none_is_one_that_there_is(
     query: dict[str, str], emails: Queue[Any], admin_client: Client
 ) -> None:
@@ -339,3 +342,19 @@ def test_the_queues_of_another_database_are_a_click_away(
 
     press(admin_client, f"{QUEUES}?database=other", "pause", "parcels")
     assert (set(paused("other")), paused("default")) == ({"parcels"}, {})
+
+
+def test_a_site_without_the_jobs_has_queues_that_lead_to_none(emails: Queue[Any], clock: Clock, settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.admin.test_queues"
+    emails.add(None)
+
+    page = see(staff("view_queue", "view_job"), "/bare/tinystore_django/queue/")
+
+    assert (page.status, page.row("emails")["Waiting"]) == (200, "1")
+    assert "state=waiting" not in page.html
+
+
+# A site of a project's own that shows the queues alone.
+bare = AdminSite("bare")
+bare.register(models.Queue, QueueAdmin)
+urlpatterns = [path("bare/", bare.urls)]

@@ -21,7 +21,8 @@ def known_aliases() -> list[str]:
 
 
 def chosen_alias(request: HttpRequest) -> str:
-    """The alias that a page is about: `?database=`, if it is one of those known, else the first of them."""
+    """The alias that a page is about: `?database=`, else the first of those known. Where it names another one, `unread`
+    says so, and nothing is shown."""
     known = known_aliases()
     asked = request.GET.get(PARAMETER, "")
     return asked if asked in known else known[0]

@@ -9,13 +9,18 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from ..databases.names import queues
+from ..lifecycle.figures import alive
 from ..lifecycle.locking import NOT_STARTED
+from ..lifecycle.pausing import paused
 from ..models import Job
 from ..registry import declared
 from ..values import is_text
 from .aliases import PARAMETER, chosen_alias, known_aliases
+from .unread import quoted
 
 # `now` is what the admin's rows are annotated with. Rows past their keep are nobody's any more.
 KEPT = Q(kept_until__gt=F("now"))
@@ -35,7 +40,39 @@ STATE_NAMES = {
 }
 
 
-class StateFilter(admin.SimpleListFilter):
+class ClosedFilter(admin.SimpleListFilter):
+    """A filter that shows nothing of what it cannot read: shown without it, the list would be wider than was asked."""
+
+    def __init__(self, request: HttpRequest, params: Any, model: Any, model_admin: Any) -> None:
+        # All that the address gives it: Django keeps the last.
+        self.given: list[str] = list(params.get(self.parameter_name, ()))
+        super().__init__(request, params, model, model_admin)
+        self.unread = [self.says(one) for one in dict.fromkeys(self.given) if not self.reads(one)]
+
+    def reads(self, value: str) -> bool:
+        """Whether a value is one that it knows."""
+        raise NotImplementedError
+
+    def says(self, value: str) -> str:
+        """That there is no such value, in a sentence."""
+        raise NotImplementedError
+
+    def narrowed(self, queryset: QuerySet[Job], value: str) -> QuerySet[Job]:
+        """The jobs that a value leaves."""
+        raise NotImplementedError
+
+    def has_output(self) -> bool:
+        """Django asks a filter without output for nothing."""
+        return bool(self.unread) or super().has_output()
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
+        if self.unread:
+            return queryset.none()
+        value = self.value()
+        return queryset if value is None else self.narrowed(queryset, value)
+
+
+class StateFilter(ClosedFilter):
     """A job's state, by the clock."""
 
     title = _("state")
@@ -44,29 +81,39 @@ class StateFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return list(STATE_NAMES.items())
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        state = STATES.get(self.value() or "")
-        return queryset if state is None else queryset.filter(state)
+    def reads(self, value: str) -> bool:
+        return value in STATES
+
+    def says(self, value: str) -> str:
+        return gettext("There is no state “%(name)s”.") % {"name": quoted(value)}
+
+    def narrowed(self, queryset: QuerySet[Job], value: str) -> QuerySet[Job]:
+        return queryset.filter(STATES[value])
 
 
-class QueueFilter(admin.SimpleListFilter):
-    """The queues that this process declares, without a look at the table, and the one that was asked for."""
+class QueueFilter(ClosedFilter):
+    """The queues that this process declares, and those that have jobs."""
 
     title = _("queue")
     parameter_name = "queue"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        alias = chosen_alias(request)
-        names = {one.name for one in declared() if one.alias == alias}
-        names |= {name for name in request.GET.getlist("queue") if is_text(name)}
+        self.alias = chosen_alias(request)
+        names = {one.name for one in declared() if one.alias == self.alias}.union(queues(self.alias))
         return [(name, name) for name in sorted(names)]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        name = self.value()
-        return queryset.filter(queue=name) if is_text(name) else queryset
+    def reads(self, value: str) -> bool:
+        """The page of queues has those that are paused or that a worker runs, too, and leads here."""
+        return (value, value) in self.lookup_choices or value in paused(self.alias) or value in alive(self.alias)
+
+    def says(self, value: str) -> str:
+        return gettext("There is no queue “%(name)s”.") % {"name": quoted(value)}
+
+    def narrowed(self, queryset: QuerySet[Job], value: str) -> QuerySet[Job]:
+        return queryset.filter(queue=value)
 
 
-class GroupFilter(admin.SimpleListFilter):
+class GroupFilter(ClosedFilter):
     """A group, typed: there may be a million of them."""
 
     title = _("group")
@@ -79,9 +126,15 @@ class GroupFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         return []
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> QuerySet[Job]:
-        group = self.value()
-        return queryset.filter(group=group) if is_text(group) else queryset
+    def reads(self, value: str) -> bool:
+        """No text is no group: what its form sends once it was emptied."""
+        return not value or is_text(value)
+
+    def says(self, value: str) -> str:
+        return gettext("There is no group “%(name)s”.") % {"name": quoted(value)}
+
+    def narrowed(self, queryset: QuerySet[Job], value: str) -> QuerySet[Job]:
+        return queryset.filter(group=value) if value else queryset
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
         """The one form that the template makes: its text, and what else the list is narrowed to."""

@@ -20,7 +20,7 @@ from ..lifecycle.locking import State
 from ..lifecycle.reading import due_at, state_of
 from ..models import Job
 from ..timing import clock
-from . import detail, redaction, showing
+from . import detail, redaction, showing, unread
 from .aliases import chosen_alias
 from .filters import DatabaseFilter, GroupFilter, QueueFilter, StateFilter, beginning_with
 from .operating import OperatingAdmin
@@ -52,7 +52,8 @@ class JobAdmin(OperatingAdmin):
         """The rows, each with the time it was read at. Those past their keep are left out by the filters and by
         `get_object`: said here, it would keep the list from reading indexes alone."""
         alias = chosen_alias(request)
-        return super().get_queryset(request).using(alias).annotate(now=database(alias).now_expression())
+        rows = super().get_queryset(request).using(alias).annotate(now=database(alias).now_expression())
+        return rows.none() if unread.database(request) else rows
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Job | None:
         """A job that is there, or that runs though it was cancelled."""
@@ -91,7 +92,7 @@ class JobAdmin(OperatingAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """A job's page: all that is known of it, and a button for each thing that can be done to it now."""
-        if request.method != "GET":
+        if request.method not in ("GET", "HEAD"):
             raise PermissionDenied
         job = self.get_object(request, unquote(object_id))
         if not self.has_view_permission(request, job):

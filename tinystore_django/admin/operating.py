@@ -16,7 +16,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from ..models import Job
@@ -31,6 +30,7 @@ else:
     JobModelAdmin = admin.ModelAdmin
 
 KEY = re.compile(r"[0-9]{1,18}")
+NONE_LEFT = gettext_lazy("No such job is left: nothing was done.")
 
 
 class OperatingAdmin(JobModelAdmin):
@@ -85,6 +85,7 @@ class OperatingAdmin(JobModelAdmin):
         if verb is None or not verb.allowed(request):
             raise PermissionDenied
         if job is None:
+            self.message_user(request, NONE_LEFT, messages.WARNING)
             return self._to(request, "changelist")
         rows = self.get_queryset(request).filter(pk=job.pk)
         form = _move_form(request, rows.db)
@@ -114,7 +115,7 @@ class OperatingAdmin(JobModelAdmin):
         if text := left(verb, outcome):
             self.message_user(request, text, messages.WARNING)
         if not keys:
-            self.message_user(request, _("No such job is left: nothing was done."), messages.WARNING)
+            self.message_user(request, NONE_LEFT, messages.WARNING)
 
     def _ask_time(
         self, request: HttpRequest, form: MoveForm, hidden: Mapping[str, list[str]], job: Job | None = None

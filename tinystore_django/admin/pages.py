@@ -17,6 +17,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
 
 from ..lifecycle.locking import known
+from . import unread
 from .aliases import PARAMETER, carried, chosen_alias, known_aliases, with_query
 from .verbs import VERBS
 
@@ -61,9 +62,10 @@ class PageAdmin(ModelAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
-        alias = chosen_alias(request)
+        alias, nothing = chosen_alias(request), unread.database(request)
         if request.method == "POST":
-            self.operate(request, alias)
+            if not nothing:
+                self.operate(request, alias)
             # So that reading the page again asks for nothing again.
             return HttpResponseRedirect(request.get_full_path())
         context = {
@@ -71,9 +73,10 @@ class PageAdmin(ModelAdmin):
             "title": capfirst(str(self.opts.verbose_name_plural)),
             "opts": self.opts,
             "media": self.media,
-            "databases": _databases(alias),
+            "databases": _databases("" if nothing else alias),
             "query": with_query("", carried(request)),
-            **self.content(request, alias),
+            "unread": nothing,
+            **({} if nothing else self.content(request, alias)),
             **(extra_context or {}),
         }
         request.current_app = self.admin_site.name

@@ -10,19 +10,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import ERROR_FLAG, IGNORED_PARAMS, PAGE_VAR, SEARCH_VAR, ChangeList
 from django.core.paginator import Paginator
 from django.db import connections
 from django.db.models import F, Model, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from ..databases.names import queues
 from ..lifecycle.locking import State
 from ..models import Job
 from ..values import is_text
+from . import unread
 from .aliases import PARAMETER, carried, with_query
 from .filters import KEPT, STATES
 from .showing import capped
+from .unread import quoted
 
 MOST = 10_000
 # Of a search: an id's index knows nothing of states, so that each row it leads to is looked at.
@@ -106,6 +109,8 @@ class JobRows:
 
     @cached_property
     def queues(self) -> list[str]:
+        if self.rows.query.is_empty():
+            return []
         return queues(self.rows.db) if self.queue is None else [self.queue]
 
     @cached_property
@@ -158,7 +163,15 @@ class JobList(ChangeList):
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> QuerySet[Job]:
         rows: QuerySet[Job] = super().get_queryset(request, exclude_parameters)
-        return rows.defer("value", "traceback")
+        self.unread = self._unread(request)
+        return rows.none() if self.unread else rows.defer("value", "traceback")
+
+    def _unread(self, request: HttpRequest) -> list[str]:
+        """What the address asks for that means nothing, each in a sentence."""
+        asked, known = request.GET.get(SEARCH_VAR, ""), {*FILTERS, *IGNORED_PARAMS, PAGE_VAR, ERROR_FLAG}
+        search = [_("No id begins with “%(text)s”.") % {"text": quoted(asked)}] if asked and not is_text(asked) else []
+        filters = [said for spec in self.filter_specs for said in getattr(spec, "unread", ())]
+        return [*unread.parameters(request, known), *unread.database(request), *filters, *search]
 
     def get_filters_params(self, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Our own filters alone: any other lookup could walk the whole table, or find out what is redacted."""

@@ -15,7 +15,7 @@ from ..databases.names import queues
 from ..lifecycle.figures import MOST, Figures, alive, figures
 from ..lifecycle.pausing import paused
 from ..lifecycle.tallying import last_hour
-from ..models import Queue
+from ..models import Job, Queue
 from ..registry import declared, find
 from ..timing import clock
 from . import charts, showing, wording
@@ -64,7 +64,7 @@ class QueueAdmin(PausingAdmin):
         page = self.paged(request, _names(alias, {*since, *workers}))
         names, now = list(page), clock.to_datetime(database(alias).now())
         of_states, hours = figures(alias, names), last_hour(alias, names)
-        jobs = self.list_of("job") if sees_jobs(request) else ""
+        jobs = self.list_of("job") if self.admin_site.is_registered(Job) and sees_jobs(request) else ""
         rows = [
             Shown(
                 name,
