@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,20 +21,41 @@ from tooling.results import Result, read, total, with_exit
 AT_ONCE = ["-n", "3", "--dist", "worksteal"]
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"
+COVERAGE = ROOT / "build" / "coverage"
+# By this, coverage finds its settings in the programs that are started.
+COVERAGE_ASKED = "COVERAGE_PROCESS_START"
 DATABASES = ("sqlite", "postgresql")
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="run.py test", allow_abbrev=False)
     parser.add_argument("--db", choices=DATABASES, help="one database, rather than both")
+    parser.add_argument("--coverage", action="store_true", help="measure which lines and branches ran, and print it")
     asked, pytest_arguments = parser.parse_known_args(arguments)
+    if asked.coverage:
+        measure()
     databases = [asked.db] if asked.db else list(DATABASES)
     results = [suite(database, databases, pytest_arguments) for database in databases]
     if all(argument.startswith("-") for argument in pytest_arguments):
         results.append(example(pytest_arguments))
     else:
         print("\nleft out: the example project's tests, since the arguments choose among tests")
-    return report(total(results))
+    code = report(total(results))
+    return print_coverage() or code if asked.coverage else code
+
+
+def measure() -> None:
+    """Have every Python that is started from here on measured: pytest, its processes, and the programs of tests."""
+    shutil.rmtree(COVERAGE, ignore_errors=True)
+    COVERAGE.mkdir(parents=True)
+    os.environ[COVERAGE_ASKED] = str(ROOT / "pyproject.toml")
+
+
+def print_coverage() -> int:
+    """Print the share of lines and branches that ran on any of the databases; the exit code of what counts it."""
+    coverage = [sys.executable, "-m", "coverage"]
+    subprocess.call([*coverage, "combine", "--quiet"], cwd=ROOT)
+    return subprocess.call([*coverage, "report"], cwd=ROOT)
 
 
 def suite(database: str, databases: list[str], arguments: list[str]) -> Result:
@@ -65,7 +87,8 @@ def run_pytest(name: str, arguments: list[str], environment: dict[str, str]) -> 
     junit = REPORTS / f"{name}.xml"
     junit.unlink(missing_ok=True)
     at_once = [] if any(argument.startswith("-n") for argument in arguments) else AT_ONCE
-    command = [sys.executable, "-m", "pytest", *at_once, *arguments, f"--junitxml={junit}"]
+    program = ["-m", "coverage", "run", "-m", "pytest"] if COVERAGE_ASKED in os.environ else ["-m", "pytest"]
+    command = [sys.executable, *program, *at_once, *arguments, f"--junitxml={junit}"]
     code = subprocess.call(command, cwd=ROOT, env=environment)
     return with_exit(name, read(name, junit), code)
 
