@@ -38,6 +38,18 @@ def test_those_asked_for_are_given(shop: Store, clock: Clock) -> None:
     assert names(clock, Name("a", "a"), Name("b", "7")) == ["a"]
 
 
+def test_a_cancelled_schedule_is_none_that_was_never_opened(shop: Store, clock: Clock) -> None:
+    shop.schedule("a", every="1h")
+    cancelled = shop.schedule("b", every="1h")
+    cancelled.run_due(lambda: None)
+    cancelled.cancel()
+
+    found = {one.queue: (one.state, one.at) for one in timetable.schedules("default", (), us(clock.now))}
+
+    assert found["b"] == ("cancelled", clock.now)
+    assert found["a"][0] == "not opened"
+
+
 def test_more_than_are_looked_for_at_once_are_found(shop: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeating, "TOGETHER", 2)
     for name in "abcde":

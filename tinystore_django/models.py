@@ -55,8 +55,7 @@ class Job(models.Model):
     next_group = ByteTextField(null=True, blank=True)
 
     cancelled = models.BooleanField(_("cancelled"), default=False, db_default=False)
-    # Its id may be taken by another job, though the row is still here.
-    released = models.BooleanField(default=False, db_default=False)
+    released = models.BooleanField(default=False, db_default=False)  # another job may take its id
 
     ended_at = InstantField(_("ended"), null=True, blank=True)
     until = InstantField(null=True, blank=True)  # failed, done: no call finds it from then on
@@ -194,12 +193,13 @@ class Lease(models.Model):
 
 
 class Queue(models.Model):
-    """What the workers of one queue share, once it has a limit or was paused: the row they lock to count."""
+    """What the workers of a queue share, once it has a limit, was paused or cancelled: the row they lock to count."""
 
     name = ByteTextField(_("queue"), primary_key=True)
     starts = models.TextField(default="[]", db_default="[]")  # the log of its rate
     refill_at = models.BigIntegerField(default=0, db_default=0)  # jobs left aside are not looked for before that
     paused_at = InstantField(_("paused"), null=True, blank=True)
+    cancelled_at = InstantField(_("cancelled"), null=True, blank=True)  # of a schedule, until it is opened again
 
     class Meta:
         verbose_name = _("queue")

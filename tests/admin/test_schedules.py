@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.admin.conftest import pressed
 from tests.admin.tables import SCHEDULES, press, see, staff
 from tests.byhand import Hand, after
 from tinystore_django import Queue, Schedule, Store, models
@@ -92,6 +95,64 @@ def test_a_schedule_that_nothing_has_opened_is_there_and_cannot_be_run(
     assert press(admin_client, SCHEDULES, "run", "backup").messages == ["No worker has started with backup yet."]
 
 
+@pytest.mark.parametrize("running", [False, True])
+def test_a_cancelled_schedule_says_so_and_is_opened_by_a_button(
+    running: bool, cleanup: Schedule, hand: Hand, clock: Clock, admin_client: Client
+) -> None:
+    if running:
+        clock.advance("1h")
+        hand.take_one(cleanup)
+    cleanup.cancel()
+    clock.advance("5s")
+
+    page = see(admin_client, SCHEDULES)
+    assert (page.row("cleanup")["paused"], page.row("cleanup")["Next"]) == ("cancelled", "never: cancelled 5 s ago")
+    assert ("run", "cleanup") not in page.buttons
+
+    page = press(admin_client, SCHEDULES, "open", "cleanup")
+    assert page.messages == ["Opened cleanup."]
+    assert page.row("cleanup")["paused"] == ""
+    assert "in " in page.row("cleanup")["Next"]
+    assert ("open", "cleanup") not in page.buttons
+    assert LogEntry.objects.get().change_message == "Opened cleanup."
+    clock.advance("1h")
+    assert cleanup.run_due() == 1
+
+
+def test_a_schedule_that_was_opened_again_is_not_cancelled_any_more(
+    cleanup: Schedule, clock: Clock, admin_client: Client
+) -> None:
+    cleanup.cancel()
+    cleanup.run_due()
+    models.Job.objects.all().delete()
+
+    assert "in " in see(admin_client, SCHEDULES).row("cleanup")["Next"]
+
+
+def test_a_cancel_by_the_admin_and_by_the_command_is_seen_too(cleanup: Schedule, admin_client: Client) -> None:
+    pressed(admin_client, "cancel", models.Job.objects.get(), sure="yes")
+    assert see(admin_client, SCHEDULES).row("cleanup")["paused"] == "cancelled"
+
+    press(admin_client, SCHEDULES, "open", "cleanup")
+    call_command("tinystore_schedules", cancel="cleanup", stdout=StringIO())
+    assert see(admin_client, SCHEDULES).row("cleanup")["paused"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cleanup", "Nothing is changed: cleanup was not cancelled."),
+        ("nothing", "There is no nothing: nothing is changed."),
+        ("emails", "There is no emails: nothing is changed."),
+    ],
+)
+def test_what_was_not_cancelled_is_not_opened(
+    name: str, said: str, cleanup: Schedule, emails: Queue[Any], admin_client: Client
+) -> None:
+    assert press(admin_client, SCHEDULES, "open", name).messages == [said]
+    assert (models.Job.objects.count(), LogEntry.objects.count()) == (1, 0)
+
+
 def test_a_schedule_whose_code_is_gone_is_there(clock: Clock, admin_client: Client) -> None:
     database("default").insert(NewJob("forgotten", "null", "forgotten", delay=60_000_000, repeat="@every 1h +0ms"))
 
@@ -163,7 +224,7 @@ def test_who_may_view_jobs_has_no_button(cleanup: Schedule) -> None:
 
     assert page.names.count("cleanup") == 1
     assert page.buttons == []
-    for button in ("run", "pause", "resume"):
+    for button in ("run", "open", "pause", "resume"):
         assert client.post(SCHEDULES, {button: "cleanup"}).status_code == 403
     assert paused("default") == {}
 

@@ -62,6 +62,17 @@ def test_a_schedule_that_nothing_has_opened_is_shown_with_the_time_it_would_have
     assert not models.Job.objects.exists()
 
 
+def test_a_cancelled_schedule_has_no_time(cleanup: Schedule) -> None:
+    cleanup.run_due()
+    cleanup.cancel()
+
+    since = "2026-03-01 13:00:00+01:00 Europe/Berlin"
+    assert says(next=3) == [
+        "cleanup: every day at 03:10 (Europe/Berlin)",
+        f"  next      never: cancelled at {since}, until a worker starts with it or it is opened in the admin",
+    ]
+
+
 def test_a_paused_schedule_says_since_when(cleanup: Schedule) -> None:
     cleanup.run_due()
     pause("default", "cleanup")

@@ -34,7 +34,7 @@ class PausingAdmin(PageAdmin):
                 request, _("There is no %(name)s: nothing is changed.") % {"name": name}, messages.WARNING
             )
         elif verb == "pause":
-            self._say(
+            self.say(
                 request,
                 name,
                 pause(alias, name),
@@ -42,7 +42,7 @@ class PausingAdmin(PageAdmin):
                 _("Nothing is changed: %(name)s was paused already."),
             )
         else:
-            self._say(
+            self.say(
                 request,
                 name,
                 resume(alias, name),
@@ -50,7 +50,8 @@ class PausingAdmin(PageAdmin):
                 _("Nothing is changed: %(name)s was not paused."),
             )
 
-    def _say(self, request: HttpRequest, name: str, done: bool, said: str, otherwise: str) -> None:
+    def say(self, request: HttpRequest, name: str, done: bool, said: str, otherwise: str) -> None:
+        """What was done, which is one entry in Django's log, or why nothing was."""
         if done:
             self.log(request, name, said % {"name": name})
             self.message_user(request, said % {"name": name}, messages.SUCCESS)

@@ -13,9 +13,11 @@ from django.utils.translation import gettext as _
 
 from .. import timetable
 from ..databases import database
+from ..lifecycle import notices
 from ..lifecycle.figures import alive
 from ..lifecycle.pausing import paused
 from ..lifecycle.repeating import Repeating
+from ..lifecycle.scheduling import cancelled, open_all
 from ..models import Job, Schedule
 from ..registry import find
 from ..timing import clock
@@ -39,6 +41,7 @@ class Shown:
     notes: list[str]
     paused: str
     can_run: bool
+    can_open: bool
 
 
 @admin.register(Schedule)
@@ -60,12 +63,27 @@ class ScheduleAdmin(PausingAdmin):
         return {"page": page, "rows": rows, "may_pause": may(request, PERMISSION), "may_run": RUN.allowed(request)}
 
     def operate(self, request: HttpRequest, alias: str) -> None:
-        if "run" not in request.POST:
+        button = next((one for one in ("run", "open") if one in request.POST), None)
+        if button is None:
             super().operate(request, alias)
             return
         if not RUN.allowed(request):
             raise PermissionDenied
-        name = checked(request.POST["run"])
+        (self._run if button == "run" else self._open)(request, alias, checked(request.POST[button]))
+
+    def _open(self, request: HttpRequest, alias: str, name: str) -> None:
+        """Brings a schedule back that was cancelled: it comes at its next tick."""
+        declaration = find(alias, name)
+        if declaration is None or declaration.repeat is None:
+            text = _("There is no %(name)s: nothing is changed.")
+            self.message_user(request, text % {"name": name}, messages.WARNING)
+            return
+        opened = name in cancelled(alias)
+        open_all(alias, {name: declaration.repeat})
+        notices.changed(alias, name)
+        self.say(request, name, opened, _("Opened %(name)s."), _("Nothing is changed: %(name)s was not cancelled."))
+
+    def _run(self, request: HttpRequest, alias: str, name: str) -> None:
         keys = Job.objects.using(alias).filter(queue=name, key=name, released=False).values_list("pk", flat=True)
         outcome = RUN.apply(alias, list(keys[:1]))
         if text := said(RUN, outcome):
@@ -93,6 +111,7 @@ def _shown(job: Repeating, now: datetime, since: datetime | None, notes: list[st
         notes=notes,
         paused=showing.away(since, now) if since else "",
         can_run=job.state in RUN.states,
+        can_open=job.state == timetable.CANCELLED,
     )
 
 
@@ -101,6 +120,8 @@ def _next(job: Repeating, now: datetime) -> str:
         return _("it runs now")
     if job.state == "failed":
         return _("never: it has failed")
+    if job.state == timetable.CANCELLED:
+        return _("never: cancelled %(away)s") % {"away": showing.away(job.at, now)}
     return showing.due(job.at, now)
 
 

@@ -105,7 +105,7 @@ def cancel(alias: str, queue: str, key: str) -> bool:
 
 def take_away(row: Job) -> None:
     """Removes a locked job; a running one's row stays until its handler, told to stop, has ended."""
-    remember_cancels(str(row._state.db), [row.pk])
+    remember_cancels(str(row._state.db), [row])
     if row.state == State.RUNNING:
         row.cancelled = row.released = True
         row.save(using=row._state.db, update_fields=["cancelled", "released"])

@@ -10,7 +10,8 @@ from django.db.models.functions import Coalesce
 
 from ..databases import database
 from ..databases.base import MINUTES_KEPT
-from ..models import Cancel, Job, Minute, Progress
+from ..models import Cancel, Job, Minute, Progress, Queue
+from .locking import known
 
 BATCH = 500
 # How long it can be told how a job ended, in microseconds: to a watch whose database was away, or that looks late.
@@ -37,11 +38,19 @@ def clear_progress(alias: str) -> None:
     Progress.objects.using(alias).exclude(run=Coalesce(Subquery(current), -1)).delete()
 
 
-def remember_cancels(alias: str, jobs: Iterable[int]) -> None:
-    """Notes, in the transaction that takes jobs away, that they were not done."""
+def remember_cancels(alias: str, jobs: Iterable[Job]) -> None:
+    """Notes, in the transaction that takes jobs away, that they were not done. A schedule's cancel is known until it is
+    opened again: nothing else would tell it from one that no worker has started with yet."""
     now: Any = database(alias).now_expression()
-    cancels = [Cancel(job=job, until=now + REMEMBERED) for job in jobs]
+    rows = list(jobs)
+    cancels = [Cancel(job=row.pk, until=now + REMEMBERED) for row in rows]
     Cancel.objects.using(alias).bulk_create(cancels, ignore_conflicts=True)
+    # A schedule's job bears its name.
+    if names := sorted({known(row.queue) for row in rows if row.key == row.queue}):
+        queues = [Queue(name=name, cancelled_at=now) for name in names]
+        Queue.objects.using(alias).bulk_create(
+            queues, update_conflicts=True, unique_fields=["name"], update_fields=["cancelled_at"]
+        )
 
 
 def _clear(alias: str, model: type[Model], **past: int) -> int:

@@ -122,7 +122,7 @@ def _move(alias: str, rows: Sequence[Job], at: int) -> None:
 
 def _take_away(alias: str, rows: Sequence[Job], _: int) -> None:
     """Removes jobs; a running one's row stays until its handler, told to stop, has ended."""
-    remember_cancels(alias, [row.pk for row in rows])
+    remember_cancels(alias, rows)
     running = [row for row in rows if row.state == State.RUNNING]
     if running:
         _of(alias, running).update(cancelled=True, released=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from ..databases import database
 from ..databases.rows import NewJob
-from ..models import Job
+from ..models import Job, Queue
 from ..timing import clock
 from ..timing.repeats import Repeat
 from .adding import insert
 from .changing import drop_steps
-from .locking import ENDED, lock
+from .locking import ENDED, known, lock
 
 # What a schedule's row has as its value, which no handler sees.
 NOTHING = "null"
@@ -33,6 +34,7 @@ def _open(alias: str, name: str, repeat: Repeat) -> None:
             Job.objects.using(alias).filter(pk=row.pk).update(released=True)
             row = None
         if row is None:
+            Queue.objects.using(alias).filter(name=name, cancelled_at__isnull=False).update(cancelled_at=None)
             # False where another worker opened it first.
             insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
         elif row.repeat != repeat.text:
@@ -52,3 +54,9 @@ def _change(row: Job, repeat: Repeat, now: int) -> None:
         row.attempt = 0
         drop_steps(row)  # of the tick it leaves
     row.save(using=row._state.db, update_fields=["repeat", "at", "due", "attempt"])
+
+
+def cancelled(alias: str) -> dict[str, datetime]:
+    """The schedules that were cancelled and not opened again, and since when."""
+    rows = Queue.objects.using(alias).filter(cancelled_at__isnull=False)
+    return {known(name): known(at) for name, at in rows.values_list("name", "cancelled_at")}

@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
                 ("starts", models.TextField(db_default="[]", default="[]")),
                 ("refill_at", models.BigIntegerField(db_default=0, default=0)),
                 ("paused_at", tinystore_django.fields.InstantField(blank=True, null=True, verbose_name="paused")),
+                ("cancelled_at", tinystore_django.fields.InstantField(blank=True, null=True, verbose_name="cancelled")),
             ],
             options={
                 "verbose_name": "queue",

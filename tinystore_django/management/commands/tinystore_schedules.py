@@ -21,7 +21,7 @@ from tinystore_django.lifecycle.repeating import Name, Repeating
 from tinystore_django.models import Job
 from tinystore_django.options import whole
 from tinystore_django.registry import find
-from tinystore_django.timetable import NOT_OPENED, is_of_queue, repeat_of, schedules, took
+from tinystore_django.timetable import CANCELLED, NOT_OPENED, is_of_queue, repeat_of, schedules, took
 from tinystore_django.timing import clock
 from tinystore_django.timing.cron import Cron
 from tinystore_django.timing.repeats import Repeat
@@ -115,13 +115,14 @@ def _next(job: Repeating, place: tzinfo) -> str:
         "running": f"now: it runs, and was due at {at}",
         "failed": "never: it has failed",
         NOT_OPENED: f"{at}, once a worker has started with it",
+        CANCELLED: f"never: cancelled at {at}, until a worker starts with it or it is opened in the admin",
     }[job.state]
 
 
 def _then(job: Repeating, repeat: Repeat | None, now: int) -> Iterator[datetime]:
     """The ticks behind the next one, as long as nothing changes them."""
     at = max(clock.from_datetime(job.at), now)
-    while repeat and job.state != "failed" and (at := repeat.next(at)) < clock.LATEST:
+    while repeat and job.state not in ("failed", CANCELLED) and (at := repeat.next(at)) < clock.LATEST:
         yield clock.to_datetime(at)
 
 
