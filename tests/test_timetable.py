@@ -51,7 +51,7 @@ def test_a_cancelled_schedule_is_none_that_was_never_opened(shop: Store, clock: 
 
 
 def test_more_than_are_looked_for_at_once_are_found(shop: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeating, "TOGETHER", 2)
+    monkeypatch.setattr(timetable, "PAGE", 2)
     for name in "abcde":
         database("default").insert(NewJob(name, "null", name, repeat="@every 1h +0ms"))
 
@@ -64,7 +64,7 @@ def test_a_job_of_a_declared_queue_is_its_own_whatever_its_id(shop: Store, clock
 
     found: dict[str, Any] = {one.queue: one for one in timetable.schedules("default", (), us(clock.now))}
 
-    assert {name: timetable.is_of_queue(one, "default") for name, one in found.items()} == {
+    assert {name: timetable.is_of_queue("default", name) for name in found} == {
         "letters": True,
         "pulse": False,
     }
@@ -72,7 +72,7 @@ def test_a_job_of_a_declared_queue_is_its_own_whatever_its_id(shop: Store, clock
 
 def test_a_repeat_that_no_longer_reads_is_none(clock: Clock) -> None:
     database("default").insert(NewJob("old", "null", "old", repeat="nonsense"))
-    (job,) = repeating.schedules("default")
+    (job,) = repeating.read("default", list(repeating.rows_of_schedules("default").values()))
 
     assert timetable.repeat_of(job) is None
     assert models.Job.objects.get().repeat == "nonsense"

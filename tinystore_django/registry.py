@@ -120,7 +120,8 @@ def declared() -> Iterator[Declaration]:
 
 def find(alias: str, name: str) -> Declaration | None:
     """The queue or schedule of that name on a database, if this process declares it."""
-    return next((one for one in declared() if one.name == name and one.alias == alias), None)
+    found = (registry.declarations.get(name) for registry in tuple(_registries))
+    return next((one for one in found if one is not None and one.alias == alias), None)
 
 
 def _same(one: Declaration, other: Declaration) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
 from .errors import CorruptError
@@ -17,16 +17,37 @@ from .timing.repeats import Repeat, read
 
 NOT_OPENED = "not opened"
 CANCELLED = "cancelled"
+PAGE = 100
 
 
-def schedules(alias: str, names: Collection[Name], now: int) -> list[Repeating]:
-    """The schedules by name, those that no worker has opened yet too; only those named, if any are."""
-    found = {job.queue: job for job in repeating.schedules(alias, names)}
-    asked = [one for one in declared() if one.alias == alias and (not names or Name(one.name) in names)]
-    absent = {one.name: one.repeat for one in asked if one.repeat and one.name not in found}
+def known(alias: str, names: Collection[Name] = ()) -> dict[str, int | None]:
+    """The schedules by name, with the primary keys of their jobs: None where no worker has opened one yet. Only those
+    named, if any are."""
+    asked = frozenset(names)
+    unopened: dict[str, int | None] = {
+        one.name: None
+        for one in declared()
+        if one.repeat and one.alias == alias and (not asked or Name(one.name) in asked)
+    }
+    return dict(sorted({**unopened, **repeating.rows_of_schedules(alias, asked)}.items()))
+
+
+def schedules(alias: str, names: Collection[Name], now: int) -> Iterator[Repeating]:
+    """The schedules by name, those that no worker has opened yet too, read in pages as they are asked for."""
+    found = list(known(alias, names).items())
+    for start in range(0, len(found), PAGE):
+        yield from read_some(alias, dict(found[start : start + PAGE]), now)
+
+
+def read_some(alias: str, some: Mapping[str, int | None], now: int) -> list[Repeating]:
+    """Of what `known` gives, these."""
+    found = {job.queue: job for job in repeating.read(alias, [row for row in some.values() if row is not None])}
+    absent = [name for name, row in some.items() if row is None]
     since = cancelled(alias) if absent else {}
-    found |= {name: _without_row(name, repeat, now, since.get(name)) for name, repeat in absent.items()}
-    return [found[name] for name in sorted(found)]
+    for name in absent:
+        if (one := find(alias, name)) and one.repeat:
+            found[name] = _without_row(name, one.repeat, now, since.get(name))
+    return [found[name] for name in some if name in found]
 
 
 def _without_row(name: str, repeat: Repeat, now: int, since: datetime | None) -> Repeating:
@@ -36,9 +57,9 @@ def _without_row(name: str, repeat: Repeat, now: int, since: datetime | None) ->
     return Repeating(name, name, repeat.text, state, at, 0, None, None)
 
 
-def is_of_queue(job: Repeating, alias: str) -> bool:
-    """Whether it is a job of a declared queue, whatever its id."""
-    declaration = find(alias, job.queue)
+def is_of_queue(alias: str, name: str) -> bool:
+    """Whether it is a declared queue's name, so that its jobs are no schedules, whatever their ids."""
+    declaration = find(alias, name)
     return declaration is not None and declaration.repeat is None
 
 

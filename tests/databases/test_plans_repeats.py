@@ -80,5 +80,5 @@ def test_what_is_shown_of_one_of_them_or_cancelled_reads_a_few_pages(reports: Qu
     shown = explained(lambda: list(repeating.others("default", named)))
     cancelled = explained(lambda: repeating.cancel("default", "reports", "report:500"))
 
-    check(shown, "tinystore_job_key")
+    check(shown, "tinystore_job_key", "tinystore_django_job_pkey")
     check(cancelled, "tinystore_job_key", "tinystore_django_job_pkey")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from django.db import connection, transaction
 
 from tests.byhand import Hand
 from tinystore_django import Concurrency, Queue, Store
-from tinystore_django.databases import database
+from tinystore_django.databases import database, repeating
 from tinystore_django.databases.figures import figures
+from tinystore_django.databases.lanes import LANES, Narrowed, count, part
 from tinystore_django.databases.names import queues
 from tinystore_django.lifecycle import leasing
 from tinystore_django.lifecycle.aftermath import Ending, Kind
@@ -45,7 +47,8 @@ GROUP, ASIDE, KEPT, ENDED = (
     "tinystore_job_kept_until",
     "tinystore_job_ended",
 )
-INDEXES = (READY, KEY, RUNNING, GROUP, ASIDE, KEPT, ENDED)
+DONE_KEY, ENDED_GROUP = "tinystore_job_done_key", "tinystore_job_ended_group"
+INDEXES = (READY, KEY, RUNNING, GROUP, ASIDE, KEPT, ENDED, DONE_KEY, ENDED_GROUP)
 
 # A line such as: SEARCH job USING COVERING INDEX tinystore_job_ready (queue=? AND at<?)
 STEP = re.compile(r"(?P<how>SCAN|SEARCH) (?P<table>\w+)(?: USING .*?(?P<index>PRIMARY KEY|tinystore_\w+))?")
@@ -145,6 +148,11 @@ def calls(shop: Store) -> Iterator[tuple[str, Callable[[], object], set[str]]]:
     yield "list", lambda: plain.list(prefix="k2", limit=10), {KEY}
     yield "list of the failed", lambda: failed.list(state="failed", limit=10), {ENDED}
     yield "what the admin counts", lambda: figures("default", ["q0", "q4"], 10), {READY, RUNNING, ASIDE, ENDED, KEPT}
+    for what, narrowed, by in LISTS:
+        yield f"the admin's list{what}", partial(listed, narrowed), by
+    yield "the schedules", lambda: repeating.named("default", ["q0", "q4"]), {KEY}
+    yield "the schedules that are open", lambda: repeating.opened("default", [("q0", "@daily")]), {KEY}
+    yield "jobs by their ids", lambda: repeating.by_id("default", [("q0", "k5")]), {KEY}
     yield "the queues' names", lambda: queues("default"), {READY, RUNNING, ASIDE, ENDED}
     yield "a renewal", lambda: store.renew(hand.lease, 1), {RUNNING, KEPT, PRIMARY}
     yield "a look for the cancelled", lambda: leasing.cancelled("default", fences), {PRIMARY}
@@ -152,6 +160,17 @@ def calls(shop: Store) -> Iterator[tuple[str, Callable[[], object], set[str]]]:
     yield "clearing", lambda: store.clear(500, REMEMBERED), {KEPT, PRIMARY}
 
 
+def listed(narrowed: Narrowed) -> None:
+    for lane in LANES:
+        count("default", lane, narrowed, ["q0", "q4"], 10)
+        part("default", lane, narrowed, ["q0", "q4"], 0, 10)
+
+
+LISTS = (
+    ("", Narrowed(), {READY, RUNNING, ASIDE, ENDED}),
+    (" of a group", Narrowed(group="g2"), {GROUP, RUNNING, ASIDE, ENDED_GROUP}),
+    (" by id", Narrowed(first="k", end="l"), {KEY, RUNNING, DONE_KEY}),
+)
 KINDS: Any = ("done", "retry", "failed")
 
 

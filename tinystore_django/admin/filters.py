@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import F, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -38,6 +39,10 @@ STATE_NAMES = {
     "failed": _("failed"),
     "done": _("done"),
 }
+
+
+MOST_LINKS = 100
+TYPED = "admin/tinystore_django/typed_filter.html"
 
 
 class ClosedFilter(admin.SimpleListFilter):
@@ -92,7 +97,7 @@ class StateFilter(ClosedFilter):
 
 
 class QueueFilter(ClosedFilter):
-    """The queues that this process declares, and those that have jobs."""
+    """The queues that this process declares, and those that have jobs: links, or a name to type where they are many."""
 
     title = _("queue")
     parameter_name = "queue"
@@ -100,7 +105,17 @@ class QueueFilter(ClosedFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         self.alias = chosen_alias(request)
         names = {one.name for one in declared() if one.alias == self.alias}.union(queues(self.alias))
+        if len(names) > MOST_LINKS:
+            self.template = TYPED
         return [(name, name) for name in sorted(names)]
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        if self.template != TYPED:
+            yield from super().choices(changelist)
+            return
+        options = format_html_join("", '<option value="{}">', self.lookup_choices)
+        names = format_html('<datalist id="tinystore-queue-names">{}</datalist>', options)
+        yield {**_typed(self, changelist), "names": names}
 
     def reads(self, value: str) -> bool:
         """The page of queues has those that are paused or that a worker runs, too, and leads here."""
@@ -118,7 +133,7 @@ class GroupFilter(ClosedFilter):
 
     title = _("group")
     parameter_name = "group"
-    template = "admin/tinystore_django/group_filter.html"
+    template = TYPED
 
     def has_output(self) -> bool:
         return True
@@ -137,10 +152,15 @@ class GroupFilter(ClosedFilter):
         return queryset.filter(group=value) if value else queryset
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        """The one form that the template makes: its text, and what else the list is narrowed to."""
-        others = {name: values for name, values in changelist.filter_params.items() if name != self.parameter_name}
-        kept = [(name, value) for name, values in others.items() for value in values]
-        yield {"value": self.value() or "", "kept": kept, "clear": changelist.get_query_string(remove=["group"])}
+        yield _typed(self, changelist)
+
+
+def _typed(chosen: admin.SimpleListFilter, changelist: ChangeList) -> dict[str, Any]:
+    """The one form that the template makes: its text, and what else the list is narrowed to."""
+    name = chosen.parameter_name
+    others = {other: values for other, values in changelist.filter_params.items() if other != name}
+    kept = [(other, value) for other, values in others.items() for value in values]
+    return {"value": chosen.value() or "", "kept": kept, "clear": changelist.get_query_string(remove=[str(name)])}
 
 
 class DatabaseFilter(admin.SimpleListFilter):
@@ -167,12 +187,12 @@ class DatabaseFilter(admin.SimpleListFilter):
 def beginning_with(queryset: QuerySet[Job], prefix: str) -> QuerySet[Job]:
     """The jobs whose id begins with a text, each character standing for itself."""
     # A range, not LIKE: SQLite's knows no upper case, and the key's order is that of its bytes anyway.
-    end = _past(prefix)
+    end = past(prefix)
     found = queryset.filter(key__gte=prefix)
     return found if end is None else found.filter(key__lt=end)
 
 
-def _past(prefix: str) -> str | None:
+def past(prefix: str) -> str | None:
     """The first text after all that begin with the prefix; None where there is none."""
     stem = prefix.rstrip("\U0010ffff")
     if not stem:

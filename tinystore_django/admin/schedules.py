@@ -52,14 +52,16 @@ class ScheduleAdmin(PausingAdmin):
     permissions = ("view_job", RUN.permission, PERMISSION)
 
     def names(self, alias: str) -> set[str]:
-        return {one.queue for one in _schedules(alias, database(alias).now())}
+        return set(_known(alias))
 
     def content(self, request: HttpRequest, alias: str) -> dict[str, Any]:
         now = database(alias).now()
-        page = self.paged(request, _schedules(alias, now))
+        known = _known(alias)
+        page = self.paged(request, list(known))
+        jobs = timetable.read_some(alias, {name: known[name] for name in page}, now)
         since, workers = paused(alias), alive(alias)
         at = clock.to_datetime(now)
-        rows = [_shown(job, at, since.get(job.queue), _notes(alias, job.queue, workers[job.queue])) for job in page]
+        rows = [_shown(job, at, since.get(job.queue), _notes(alias, job.queue, workers[job.queue])) for job in jobs]
         return {"page": page, "rows": rows, "may_pause": may(request, PERMISSION), "may_run": RUN.allowed(request)}
 
     def operate(self, request: HttpRequest, alias: str) -> None:
@@ -94,8 +96,8 @@ class ScheduleAdmin(PausingAdmin):
             self.message_user(request, kept, messages.WARNING)
 
 
-def _schedules(alias: str, now: int) -> list[Repeating]:
-    return [one for one in timetable.schedules(alias, (), now) if not timetable.is_of_queue(one, alias)]
+def _known(alias: str) -> dict[str, int | None]:
+    return {name: row for name, row in timetable.known(alias).items() if not timetable.is_of_queue(alias, name)}
 
 
 def _shown(job: Repeating, now: datetime, since: datetime | None, notes: list[str]) -> Shown:

@@ -89,8 +89,8 @@ class Database(Statements):
         return self.in_transaction()
 
     @abstractmethod
-    def array(self, numbers: Sequence[int]) -> Any:
-        """Numbers as the one parameter that `AMONG` compares with."""
+    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+        """Numbers as the one parameter that `AMONG` compares with; names as the one that is taken apart again."""
 
     @abstractmethod
     def now(self) -> int:

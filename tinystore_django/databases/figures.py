@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from . import database
+from .known import KNOWN
 from .statements import Rows
-
-KNOWN = {
-    "postgresql": "json_array_elements_text(%(queues)s::json) known(queue)",
-    "sqlite": "(select value as queue from json_each(%(queues)s)) known",
-}
 
 # The rows of one state of a queue in the order of its index, so that it is walked, and no further than the limit.
 WALKS = {
@@ -55,4 +50,4 @@ def figures(alias: str, queues: Sequence[str], most: int) -> Rows:
     store = database(alias)
     sql = FIGURES.replace("{known}", KNOWN[store.vendor])
     with store.quick_reads():
-        return store.run(sql, {"queues": json.dumps(list(queues)), "most": most})
+        return store.run(sql, {"queues": store.array(queues), "most": most})

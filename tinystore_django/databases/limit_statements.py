@@ -44,6 +44,11 @@ class LimitStatements:
         insert into tinystore_django_queue (name) select known.queue from {queues} where true on conflict do nothing
     """
 
+    MISSING = """
+        select known.queue from {queues}
+        where not exists (select 1 from tinystore_django_queue where name = known.queue)
+    """
+
     SHARED = """
         select {instant}, name, starts, refill_at, paused_at
         from {queues} join tinystore_django_queue on name = known.queue

@@ -34,6 +34,10 @@ class Limits(LimitStatements, ABC):
         """Makes the rows that are locked."""
         self._run(self.OPEN, queues=as_json(list(queues)))
 
+    def missing(self, queues: Collection[str]) -> list[str]:
+        """Those of some queues whose row is not there."""
+        return [name for (name,) in self._run(self.MISSING, queues=as_json(list(queues)))]
+
     def lock(self, queues: Collection[str], lets_go: bool, with_rates: bool = False) -> Locked:
         """Locks the rows of those of some queues that have one, until the transaction ends.
 

@@ -17,9 +17,17 @@ WALK = """
 """
 
 WALKS = ", ".join(WALK.format(part=part, condition=condition) for part, condition in PARTS.items())
-NAMES = " union ".join(f"select queue from {part} where queue is not null" for part in PARTS)
+NAMES = " union all ".join(f"select '{part}', queue from {part} where queue is not null" for part in PARTS)
+
+
+def names(alias: str) -> dict[str, list[str]]:
+    """The names of the queues that have a job, declared or not, by the part of the states that it is in, in order."""
+    parts: dict[str, list[str]] = {part: [] for part in PARTS}
+    for part, name in database(alias).run(f"with recursive {WALKS} {NAMES}"):
+        parts[part].append(name)
+    return {part: sorted(found) for part, found in parts.items()}
 
 
 def queues(alias: str) -> list[str]:
     """The names of the queues that have a job in whatever state, declared or not, in order."""
-    return sorted(name for (name,) in database(alias).run(f"with recursive {WALKS} {NAMES}"))
+    return sorted({name for found in names(alias).values() for name in found})

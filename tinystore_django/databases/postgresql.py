@@ -47,8 +47,8 @@ class PostgreSQL(PostgreSQLRounds):
 
     TELL_ALL = "select pg_notify(%(channel)s, word) from unnest(%(words)s::text[]) said(word)"
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        return list(numbers)
+    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+        return list(values)
 
     def session(self) -> object | None:
         return self.driver() if self._keeps and conf.notify() else None

@@ -56,8 +56,8 @@ class SQLite(SQLiteRounds):
         connection: Any = self.connection
         return self.in_transaction() or connection.is_in_memory_db()
 
-    def array(self, numbers: Sequence[int]) -> Any:
-        return json.dumps(list(numbers))
+    def array(self, values: Sequence[int] | Sequence[str]) -> Any:
+        return json.dumps(list(values))
 
     def now(self) -> int:
         return clock.now()

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 
 from ..databases import database
 from ..databases.rows import Held
-from ..models import Queue
 from ..options import QueueOptions
 from .asking import Limited
 from .limiting import lock, refill
@@ -20,11 +19,9 @@ def tend(alias: str, limits: Limited) -> bool:
     """Makes the rows that the workers of these queues lock, and brings back what was left aside in them: by an add that
     committed late, by a worker that died at the wrong moment, or by a limit that a deploy has raised or taken away.
     Whether there was any."""
-    limited = {queue for queue, options in limits.items() if options.limited}
+    limited = [queue for queue, options in limits.items() if options.limited]
     # Looked for first: an insert would take SQLite's only lock each time, to add nothing.
-    if missing := limited.difference(
-        Queue.objects.using(alias).filter(name__in=limited).values_list("name", flat=True)
-    ):
+    if missing := database(alias).limits.missing(limited):
         database(alias).limits.open(sorted(missing))
     _, heads = database(alias).limits.heads(sorted(limits))
     left = sorted(queue for queue, head in heads.items() if head.refill_at is not None)

@@ -10,6 +10,7 @@ from django.db.models import F, Q, QuerySet
 
 from ..databases import database
 from ..databases.names import queues
+from ..databases.repeating import by_id, named
 from ..jobs import LastRun
 from ..models import Job
 from . import notices
@@ -18,7 +19,6 @@ from .locking import known, lock
 from .reading import due_at, last_run, state_of
 
 PAGE = 500
-TOGETHER = 100  # conditions in one query
 # Never the value, which may be large.
 COLUMNS = ("queue", "key", "repeat", "state", "at", "due", "attempt", "error", "last_started_at", "last_ended_at")
 
@@ -29,10 +29,6 @@ class Name:
 
     queue: str
     key: str | None = None
-
-    @property
-    def condition(self) -> Q:
-        return Q(queue=self.queue) if self.key is None else Q(queue=self.queue, key=self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +50,20 @@ class Repeating:
         return self.key == self.queue
 
 
-def schedules(alias: str, names: Collection[Name] = ()) -> list[Repeating]:
-    """The schedules' jobs by name; only those named, if any are."""
-    named = {name.queue for name in names if name.key in (None, name.queue)} if names else set(queues(alias))
-    # Each by its id: "the id is the queue's name" would be asked of every row.
-    ids = [Name(queue, queue) for queue in sorted(named)]
-    found: list[Repeating] = []
-    for first in range(0, len(ids), TOGETHER):
-        found += _shown(alias, _rows(alias, ids[first : first + TOGETHER]).order_by("queue"))
-    return found
+def rows_of_schedules(alias: str, names: Collection[Name] = ()) -> dict[str, int]:
+    """The primary keys of the schedules' jobs, by name; only of those named, if any are."""
+    asked = {name.queue for name in names if name.key in (None, name.queue)} if names else queues(alias)
+    return named(alias, sorted(asked))
+
+
+def read(alias: str, rows: Collection[int]) -> list[Repeating]:
+    """The repeating jobs of these primary keys that are still there."""
+    return _shown(alias, _rows(alias).filter(pk__in=rows))
 
 
 def others(alias: str, names: Collection[Name] = ()) -> Iterator[Repeating]:
     """The repeating jobs of queues, read in pages as they are asked for: there may be a million."""
-    rows = _rows(alias, names).exclude(key=F("queue")).order_by("queue", "key")
+    rows = _rows(alias).filter(_among(alias, names)).exclude(key=F("queue")).order_by("queue", "key")
     page = _shown(alias, rows[:PAGE])
     while page:
         yield from page
@@ -87,13 +83,18 @@ def cancel(alias: str, queue: str, key: str) -> bool:
     return True
 
 
-def _rows(alias: str, names: Collection[Name]) -> QuerySet[Job]:
-    named = Q()
-    for name in names:
-        named |= name.condition
+def _among(alias: str, names: Collection[Name]) -> Q:
+    """Those named; all where none is."""
+    if not names:
+        return Q()
+    jobs = by_id(alias, [(name.queue, name.key) for name in names if name.key is not None])
+    return Q(pk__in=jobs) | Q(queue__in=[name.queue for name in names if name.key is None])
+
+
+def _rows(alias: str) -> QuerySet[Job]:
     now = database(alias).now_expression()
     kept = Q(until__isnull=True) | Q(until__gt=F("now"))
-    rows = Job.objects.using(alias).annotate(now=now).filter(named, kept)
+    rows = Job.objects.using(alias).annotate(now=now).filter(kept)
     return rows.filter(repeat__isnull=False, key__isnull=False, released=False).only(*COLUMNS)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from ..databases import database
+from ..databases.repeating import opened
 from ..databases.rows import NewJob
 from ..models import Job, Queue
 from ..timing import clock
@@ -20,13 +21,16 @@ NOTHING = "null"
 
 def open_all(alias: str, repeats: Mapping[str, Repeat]) -> None:
     """Makes the rows of these schedules, or gives them the repeats of the code."""
+    if not repeats:
+        return
+    # Unlocked: a transaction that holds a row for long must not hold up a worker's start.
+    done = opened(alias, [(name, repeat.text) for name, repeat in repeats.items()])
     for name, repeat in repeats.items():
-        _open(alias, name, repeat)
+        if name not in done:
+            _open(alias, name, repeat)
 
 
 def _open(alias: str, name: str, repeat: Repeat) -> None:
-    if _is_open(alias, name, repeat):
-        return  # unlocked: a transaction that holds the row for long must not hold up a worker's start
     store = database(alias)
     with store.own_transaction():
         row = lock(alias, name, name)
@@ -39,11 +43,6 @@ def _open(alias: str, name: str, repeat: Repeat) -> None:
             insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
         elif row.repeat != repeat.text:
             _change(row, repeat, store.now())
-
-
-def _is_open(alias: str, name: str, repeat: Repeat) -> bool:
-    rows = Job.objects.using(alias).filter(queue=name, key=name, released=False, repeat=repeat.text)
-    return rows.exclude(state__in=ENDED).exists()
 
 
 def _change(row: Job, repeat: Repeat, now: int) -> None:

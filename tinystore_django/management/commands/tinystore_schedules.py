@@ -103,7 +103,7 @@ def _described(job: Repeating, alias: str, now: int, count: int, since: datetime
 
 def _named(job: Repeating, alias: str) -> str:
     """What a call of this command takes: a schedule's name, else queue/id."""
-    return plain(job.queue if job.is_schedule and not is_of_queue(job, alias) else f"{job.queue}/{job.key}")
+    return plain(job.queue if job.is_schedule and not is_of_queue(alias, job.queue) else f"{job.queue}/{job.key}")
 
 
 def _next(job: Repeating, place: tzinfo) -> str:
