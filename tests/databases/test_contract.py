@@ -21,9 +21,12 @@ from tinystore_django.testing import Clock
 from tinystore_django.timing import clock as process_clock
 
 pytestmark = pytest.mark.django_db
+
 State = models.Job.State
 T = us(NOON)
 S = 1_000_000
+# What others may write on the row of a running job.
+MEANWHILE: list[dict[str, Any]] = [{"next_at": T}, {"repeat": "@every 1h +0ms"}, {"cancelled": True}]
 
 
 @pytest.fixture
@@ -189,7 +192,6 @@ def test_a_claim_removes_the_ended_runs_it_is_given_and_says_which(store: Databa
     for key in "abc":
         store.insert(new(key, at=T))
     first, second = take(store, q=2)
-    models.Job.objects.filter(pk=second.id).update(next_at=T, cancelled=True)
 
     claimed = store.claim(1, {"q": 5}, [first.fence, second.fence, (10**9, 1, 1)])
 
@@ -199,12 +201,15 @@ def test_a_claim_removes_the_ended_runs_it_is_given_and_says_which(store: Databa
 
 
 @pytest.mark.parametrize("totals", [{}, {"q": 9}])
-def test_a_claim_takes_nothing_before_the_next_run_of_an_ended_one(store: Database, totals: dict[str, int]) -> None:
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_a_claim_takes_nothing_before_an_ended_run_whose_row_somebody_changed(
+    meanwhile: dict[str, Any], store: Database, totals: dict[str, int]
+) -> None:
     for key in "abc":
         store.insert(new(key, at=T))
     store.limits.open(totals)
     first, second = take(store, q=2)
-    models.Job.objects.filter(pk=second.id).update(next_at=T)
+    models.Job.objects.filter(pk=second.id).update(**meanwhile)
 
     claimed = store.claim(1, {"q": 5}, [first.fence, second.fence], totals)
 
@@ -235,14 +240,26 @@ def test_many_runs_are_removed_at_once(store: Database) -> None:
     assert models.Job.objects.count() == 1
 
 
-def test_a_job_with_one_run_more_to_come_is_not_removed_unless_cancelled(store: Database) -> None:
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_a_job_that_somebody_changed_while_it_ran_is_not_removed(meanwhile: dict[str, Any], store: Database) -> None:
     store.insert(new(at=T))
     (held,) = take(store)
-    models.Job.objects.update(next_at=T)
-    kept = store.remove([held.fence])
-    models.Job.objects.update(cancelled=True)
+    models.Job.objects.update(**meanwhile)
 
-    assert (kept, store.remove([held.fence])) == (set(), {held.fence})
+    assert store.remove([held.fence]) == set()
+    assert models.Job.objects.count() == 1
+
+
+def test_only_cancelled_jobs_are_removed_as_such_whatever_else_was_written(store: Database) -> None:
+    for _ in range(2):
+        store.insert(new(at=T))
+    going_on, cancelled = take(store)
+    stale = (cancelled.id, cancelled.run + 1, cancelled.lease)
+    models.Job.objects.filter(pk=cancelled.id).update(next_at=T, repeat="@every 1h +0ms", cancelled=True)
+
+    assert store.remove_cancelled([going_on.fence, stale]) == set()
+    assert store.remove_cancelled([going_on.fence, cancelled.fence]) == {cancelled.fence}
+    assert models.Job.objects.get().pk == going_on.id
 
 
 def test_a_settle_writes_its_row_and_clears_the_run(store: Database) -> None:
@@ -273,7 +290,7 @@ def test_a_settle_leaves_the_time_error_and_last_run_it_says_nothing_of(store: D
     assert (us(row["last_started_at"]), us(row["last_ended_at"])) == (1, 2)
 
 
-@pytest.mark.parametrize("meanwhile", [{"next_at": T}, {"repeat": "@every 1h +0ms"}, {"cancelled": True}])
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
 def test_a_settle_takes_no_effect_on_a_row_changed_since_it_was_seen(meanwhile: Any, store: Database) -> None:
     store.insert(new(at=T))
     (held,) = take(store)

@@ -138,6 +138,7 @@ def calls(shop: Store) -> Iterator[tuple[str, Hot]]:
     yield "a round under rates", Hot(lambda: round_(rate), limited, PER_JOB * JOBS)
     for kind, finished in ending.items():
         yield f"a settle: {kind}", Hot(lambda some=finished: settle("default", some), {PRIMARY}, PER_JOB * JOBS)
+    yield "the removal of the cancelled", Hot(lambda: store.remove_cancelled(fences), {PRIMARY}, PER_JOB * JOBS)
     yield "add", Hot(lambda: plain.add(1), set())
     yield "add by id", Hot(lambda: plain.add(1, id="k0"), {KEY})
     yield "add to a group", Hot(lambda: group.add(1, group="g2"), {ASIDE, GROUP})

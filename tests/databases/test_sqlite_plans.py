@@ -137,6 +137,7 @@ def calls(shop: Store) -> Iterator[tuple[str, Callable[[], object], set[str]]]:
     yield "a round under a group's limit", lambda: round_(group), {READY, RUNNING, PRIMARY, ASIDE, GROUP}
     yield "a round under rates", lambda: round_(rate), {READY, PRIMARY, ASIDE}
     yield "the removal", lambda: store.remove(fences), {PRIMARY}
+    yield "the removal of the cancelled", lambda: store.remove_cancelled(fences), {PRIMARY}
     for kind in KINDS:
         yield f"a settle: {kind}", lambda kind=kind: settled(kind), {PRIMARY}
     yield "add", lambda: plain.add(1), set()

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.byhand import Hand, row
-from tinystore_django import Queue, models
+from tests.byhand import Hand, after, row
+from tinystore_django import Queue, Store, models
+from tinystore_django.databases.rows import Held
+from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.asking import Asked
+from tinystore_django.lifecycle.claiming import turn
+from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db
@@ -113,3 +118,66 @@ def test_a_repeat_that_no_longer_reads_ends_its_job_as_failed(
     assert job is not None
     assert (job.state, job.repeat) == ("failed", "0 13 * * * Mars/Olympus")
     assert "Mars/Olympus" in (job.error or "")
+
+
+@pytest.fixture
+def plain_run(shop: Store, hand: Hand) -> tuple[Queue[Any], Held]:
+    """A run of a queue of which nothing stays when it ends well."""
+    queue = shop.queue("plain")
+    queue.add("a", id="x")
+    return queue, hand.take_one(queue)
+
+
+@pytest.mark.parametrize("kind", ["done", "retry", "snoozed", "failed", "lost", "given back"])
+def test_the_outcome_of_a_cancelled_jobs_run_is_cancelled_whatever_it_answers(
+    kind: Any, plain_run: tuple[Queue[Any], Held], hand: Hand
+) -> None:
+    queue, held = plain_run
+    queue.set("x", "b")
+    queue.cancel("x")
+
+    assert hand.end(held, kind, delay=0) == "cancelled"
+    assert not models.Job.objects.exists()
+
+
+@pytest.mark.parametrize("ended_well", [1, 3])
+@pytest.mark.parametrize("total", [None, 4])
+def test_a_round_that_settles_cancelled_jobs_beside_others_tells_them_apart(
+    ended_well: int, total: int | None, shop: Store, hand: Hand
+) -> None:
+    queue = shop.queue("plain", **({} if total is None else {"concurrency": total}))
+    queue.add_many(range(4), id=str)
+    held = {one.key: one for one in hand.claim(queue, most=4).held}
+    for key in range(ended_well, 4):
+        queue.cancel(str(key))
+    queue.add_many(range(4, 8), id=str)
+    options = queue._declaration.options
+    asked = Asked({"plain": 4}, {"plain": options} if total else {}, list(held.values()))
+
+    ended = [Finished(one, Ending("done"), options) for one in held.values()]
+    settling, claimed = turn("default", hand.lease, ended, asked)
+
+    outcomes = {key: settling.outcomes[one.fence] for key, one in held.items()}
+    assert outcomes == {str(key): "done" if key < ended_well else "cancelled" for key in range(4)}
+    assert claimed is not None
+    assert [one.key for one in claimed.held] == ["4", "5", "6", "7"]
+
+
+def test_a_job_made_to_repeat_while_it_ran_goes_on_with_that(
+    plain_run: tuple[Queue[Any], Held], hand: Hand, clock: Clock
+) -> None:
+    queue, held = plain_run
+    models.Job.objects.update(repeat="0 13 * * * UTC")
+
+    assert hand.end(held) == "done"
+    assert queue.get("x").at == after(hours=1)  # type: ignore[union-attr]
+
+
+def test_a_run_that_ends_well_is_settled_in_one_statement(
+    plain_run: tuple[Queue[Any], Held], django_assert_num_queries: Any
+) -> None:
+    queue, held = plain_run
+    finished = Finished(held, Ending("done"), queue._declaration.options)
+
+    with django_assert_num_queries(1):
+        assert settle("default", [finished]).outcomes == {held.fence: "done"}

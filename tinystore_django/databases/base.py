@@ -42,6 +42,9 @@ class Database(Statements):
     PLAYING = """not exists (select 1 from tinystore_django_queue paused
               where paused.name = {queue} and paused.paused_at is not null)"""
 
+    # That nobody has changed a running job's row: what was written there says what becomes of it.
+    UNTOUCHED = "next_at is null and repeat is null and not cancelled"
+
     # Whoever renews also learns what there is to do. A job's run is looked up for each report, and a job's lease: of a
     # `not exists` PostgreSQL may make a join that scans all jobs; and in an order, as HEADS says.
     RENEW = """
@@ -145,11 +148,17 @@ class Database(Statements):
         that is open, `lets_go` says what it says of `Limits.lock`. It may leave what is before `starts[queue]`, and
         counts what runs as `counts[queue]` says, in full where it says nothing.
 
-        Nothing is claimed where an ended run is not the last of its job: the next one may come before all others."""
+        Nothing is claimed where an ended run's row stays: the job's next run may come before all others, and a
+        cancelled job still counts."""
 
     @abstractmethod
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
-        """Deletes the jobs of these runs, but for those with one run more to come; the runs it settled so."""
+        """Deletes the jobs of these runs, but for those that others changed meanwhile: set again, made to repeat, or
+        cancelled; the runs it settled so."""
+
+    @abstractmethod
+    def remove_cancelled(self, runs: Sequence[Fence]) -> set[Fence]:
+        """Deletes the cancelled jobs of these runs, whatever else was written there; the runs it settled so."""
 
     @abstractmethod
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:

@@ -37,16 +37,17 @@ class PostgreSQLRounds(Database):
     # Neither this nor SETTLE says state = 1: the planner would walk the running index, which is full of dead
     # entries under load. SKIP LOCKED: one user's open `set` must not hold up a whole round. A lateral, since a join is
     # planned as a walk of all jobs where the statistics say that there are none.
-    REMOVED = """
+    REMOVAL = """
         ended as materialized (
           select found.* from unnest(%(ids)s::bigint[], %(runs)s::int[], %(leases)s::bigint[]) done(id, run, lease)
           cross join lateral (
-            select id, job.next_at is null or job.cancelled as goes from tinystore_django_job job
+            select id, {goes} as goes from tinystore_django_job job
             where job.id = done.id and job.run = done.run and job.lease = done.lease for update skip locked) found),
         removed as (
           delete from tinystore_django_job where id = any(array(select id from ended where goes))
           returning id, run, lease)
     """
+    REMOVED = REMOVAL.format(goes=Database.UNTOUCHED)
 
     WANTED = """unnest(%(queues)s::text[], %(ats)s::bigint[], %(after)s::bigint[], %(free)s::int[])
               wanted(queue, at, id, free)"""
@@ -101,6 +102,8 @@ class PostgreSQLRounds(Database):
     )
 
     REMOVE = f"with {REMOVED} select id, run, lease from removed"
+
+    REMOVE_CANCELLED = f"with {REMOVAL.format(goes='cancelled')} select id, run, lease from removed"
 
     SETTLE = """
         with settled as materialized (
@@ -200,6 +203,9 @@ class PostgreSQLRounds(Database):
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
         return _as_fences(self.run(self.REMOVE, _fences(runs)))
+
+    def remove_cancelled(self, runs: Sequence[Fence]) -> set[Fence]:
+        return _as_fences(self.run(self.REMOVE_CANCELLED, _fences(runs)))
 
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         return _as_fences(self.run(self.SETTLE, {"rows": json.dumps([parameters(row) for row in rows])}))

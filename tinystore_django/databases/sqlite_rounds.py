@@ -45,10 +45,9 @@ class SQLiteRounds(Database):
     """
 
     # One by one, by the driver: to take a list of them apart costs SQLite more than all of these.
-    REMOVE = """
-        delete from tinystore_django_job
-        where id = %s and run = %s and lease = %s and (next_at is null or cancelled)
-    """
+    REMOVAL = "delete from tinystore_django_job where id = %s and run = %s and lease = %s"
+    REMOVE = f"{REMOVAL} and {Database.UNTOUCHED}"
+    REMOVE_CANCELLED = f"{REMOVAL} and cancelled"
 
     STAY = """
         select id from tinystore_django_job where (id, run, lease) in (
@@ -125,11 +124,17 @@ class SQLiteRounds(Database):
         return self.run(self.CLAIM, {"lease": lease, "queue": queue, "free": free})
 
     def remove(self, runs: Sequence[Fence]) -> set[Fence]:
+        return self._remove(self.REMOVE, runs)
+
+    def remove_cancelled(self, runs: Sequence[Fence]) -> set[Fence]:
+        return self._remove(self.REMOVE_CANCELLED, runs)
+
+    def _remove(self, sql: str, runs: Sequence[Fence]) -> set[Fence]:
         if own := self._here.own:
             with own.wrap_database_errors:
-                return _removed(self.driver().cursor(), self.REMOVE.replace("%s", "?"), runs)
+                return _removed(self.driver().cursor(), sql.replace("%s", "?"), runs)
         with self.connection.cursor() as cursor:
-            return _removed(cursor, self.REMOVE, runs)
+            return _removed(cursor, sql, runs)
 
     def settle(self, rows: Sequence[Settled]) -> set[Fence]:
         return {row.fence for row in rows if self.run(self.SETTLE, parameters(row))}

@@ -32,12 +32,18 @@ class Finished(NamedTuple):
         """Whether its row just goes, whatever the time is."""
         options, seen = self.options, self.seen
         kept = options is not None and (options.dedupe is not None or options.keep_done is not None)
-        return self.ending.kind == "done" and not (kept or self.held.repeat or (seen and seen.next_at is not None))
+        goes_on = self.held.repeat or (seen and (seen.repeat or seen.next_at is not None))
+        return self.ending.kind == "done" and not (kept or goes_on)
 
     @property
     def goes_alone(self) -> bool:
         """Whether its row just goes, and there is nothing else to drop."""
         return not (self.kept_steps or self.reported or self.held.run > 1) and self.plain
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether its job was seen to be cancelled."""
+        return self.seen is not None and self.seen.cancelled
 
     @property
     def may_have_steps(self) -> bool:
@@ -65,7 +71,7 @@ def settle(alias: str, finished: Sequence[Finished]) -> Settling:
         if not left:
             break
         rows = _rows(alias, left)
-        written = _write(alias, rows)
+        written = _write(alias, left, rows)
         outcomes.update(
             {one.held.fence: _outcome(one, rows[one.held.fence]) for one in left if one.held.fence in written}
         )
@@ -87,15 +93,17 @@ def _rows(alias: str, finished: Sequence[Finished]) -> dict[Fence, Settled | Non
     return {one.held.fence: one.aftermath(now) for one in finished}
 
 
-def _write(alias: str, rows: Mapping[Fence, Settled | None]) -> set[Fence]:
+def _write(alias: str, finished: Sequence[Finished], rows: Mapping[Fence, Settled | None]) -> set[Fence]:
     store = database(alias)
-    gone = [fence for fence, row in rows.items() if row is None]
+    cancelled = [one.held.fence for one in finished if one.cancelled]
+    gone = [one.held.fence for one in finished if rows[one.held.fence] is None and not one.cancelled]
     kept = [row for row in rows.values() if row is not None]
-    return (store.remove(gone) if gone else set()) | (store.settle(kept) if kept else set())
+    written = store.remove_cancelled(cancelled) if cancelled else set()
+    return written | (store.remove(gone) if gone else set()) | (store.settle(kept) if kept else set())
 
 
 def _outcome(one: Finished, row: Settled | None) -> str:
-    if one.seen and one.seen.cancelled:
+    if one.cancelled:
         return "cancelled"
     return "failed" if row is not None and row.state == Job.State.FAILED else one.ending.kind
 
