@@ -35,6 +35,11 @@ class Control:
     on_stop: Callable[[], object] | None = None
     over: bool = False  # its handler has ended, though something that it started may go on
     began: float = field(default_factory=time.monotonic)
+    # The run whose handler started this one, by `run_due`.
+    outer: Control | None = field(default=None, repr=False)
+    in_step: bool = False  # whether it is in a step with atomic=True
+    # Whether its job is cancelled, asked where no thread of its worker's looks for that.
+    asks: Callable[[], bool] | None = None
 
     @property
     def has_news(self) -> bool:
@@ -48,12 +53,19 @@ class Control:
             if self.on_stop is not None:
                 self.on_stop()
 
+    def stopped(self) -> Why | None:
+        """Why it should end, if it should."""
+        if self.why is None and self.asks is not None and self.asks():
+            return "cancelled"  # and not for good: the cancel is rolled back with the block that it was made in
+        return self.why
+
     def check_going(self) -> None:
         """Raises what a stopped run's next step raises."""
-        if self.why == "lost":
+        why = self.stopped()
+        if why == "lost":
             raise ConflictError("the run's lease was lost: another worker may run the job already")
-        if self.why is not None:
-            raise RunStopped("the job was cancelled" if self.why == "cancelled" else "the run passed its timeout")
+        if why is not None:
+            raise RunStopped("the job was cancelled" if why == "cancelled" else "the run passed its timeout")
         self.check_not_over()
 
     def check_not_over(self) -> None:
@@ -78,11 +90,15 @@ current: ContextVar[Control | None] = ContextVar("tinystore_run", default=None)
 
 
 def check_not_own_atomic(alias: str, queue: str, key: str) -> None:
-    """Checks that a job to be cancelled is not the one whose `atomic=True` handler is asking.
+    """Checks that a job to be cancelled is not the one whose `atomic=True` handler or step is asking, itself or by the
+    handler of a run that it started.
 
     Raises:
-        InvalidError: it is, and the handler's rows would go with it.
+        InvalidError: it is, and what the handler or step wrote would go with it.
     """
     run = current.get()
-    if run is not None and run.atomic and (run.alias, run.held.queue, run.held.key) == (alias, queue, key):
-        raise InvalidError(f"cancel of {key!r} by its own atomic handler: return run.fail(...) instead")
+    while run is not None:
+        if (run.atomic or run.in_step) and (run.alias, run.held.queue, run.held.key) == (alias, queue, key):
+            by = "handler" if run.atomic else "step"
+            raise InvalidError(f"cancel of {key!r} by its own atomic {by}: return run.fail(...) instead")
+        run = run.outer

@@ -42,7 +42,7 @@ class Run:
     @property
     def stopped(self) -> bool:
         """Whether it should end: past its timeout, cancelled, or no longer its worker's."""
-        return self._control.why is not None
+        return self._control.stopped() is not None
 
     def step(self, name: str, fn: Callable[[], Any], *, of: Any = Any, atomic: bool = False) -> Any:
         """Runs a function once in the job's life and keeps its answer; later attempts are given what was kept.

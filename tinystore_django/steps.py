@@ -37,7 +37,7 @@ class Step:
             kept = self._kept()
             if kept is not None:
                 return self._read(kept)
-            with transaction.atomic(using=self.control.alias) if self.atomic else nullcontext():
+            with self._together() if self.atomic else nullcontext():
                 text = self._keep(fn())
             return self._remember(text)
 
@@ -61,6 +61,15 @@ class Step:
             yield
         finally:
             del self.control.doing[self.name]
+
+    @contextmanager
+    def _together(self) -> Iterator[None]:
+        before, self.control.in_step = self.control.in_step, True
+        try:
+            with transaction.atomic(using=self.control.alias):
+                yield
+        finally:
+            self.control.in_step = before
 
     def _kept(self) -> str | None:
         control = self.control

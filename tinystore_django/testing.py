@@ -66,10 +66,11 @@ def run_due() -> int:
     for declaration in declared():
         if declaration.handler is not None:
             by_alias.setdefault(declaration.alias, []).append(declaration)
-    settled = 0
-    # A handler may add to a queue of another database, so until a whole pass finds nothing.
-    while ran := sum(inline.run_due(some) for some in by_alias.values()):
-        settled += ran
+    settled, goes_on = 0, True
+    while goes_on:  # a handler may add to a queue of another database, so until a whole pass finds nothing
+        ran = [inline.run_here(some) for some in by_alias.values()]
+        settled += sum(one.settled for one in ran)
+        goes_on = any(one.started for one in ran)
     return settled
 
 

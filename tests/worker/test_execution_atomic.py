@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from django.db import connection, transaction
 from tests.byhand import how, row
 from tests.project.models import Order
 from tinystore_django import Backoff, InvalidError, Queue, Run, Store, models
+from tinystore_django.signals import job_settled, job_started
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db
@@ -153,8 +157,84 @@ def test_an_atomic_schedules_handler_may_not_cancel_it(shop: Store, clock: Clock
 def test_a_handler_that_is_not_atomic_may_cancel_its_own_job(orders: Queue[Any], clock: Clock) -> None:
     orders.add("a", id="x")
 
-    assert orders.run_due(lambda value: orders.cancel("x")) == 1
+    assert orders.run_due(lambda value: orders.cancel("x")) == 0
     assert orders.get("x") is None
+
+
+@pytest.fixture
+def cancelled_at_its_start(orders: Queue[Any]) -> Iterator[list[tuple[str, str | None]]]:
+    """Has each job of the queue cancelled between its claim and its handler's first line; how each was settled."""
+    settled: list[tuple[str, str | None]] = []
+
+    def cancel(id: str, **about: Any) -> None:
+        orders.cancel(id)
+
+    def hear(outcome: str, error: str | None, **about: Any) -> None:
+        settled.append((outcome, error))
+
+    job_started.connect(cancel, sender="orders")
+    job_settled.connect(hear, sender="orders")
+    yield settled
+    job_started.disconnect(cancel, sender="orders")
+    job_settled.disconnect(hear, sender="orders")
+
+
+ENDS: Any = [lambda run: None, lambda run: run.snooze("1h"), lambda run: run.fail("no"), lambda run: 1 / 0]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=["returns", "snoozes", "fails", "raises"])
+@pytest.mark.parametrize("block", [nullcontext, transaction.atomic], ids=["alone", "in a block"])
+@pytest.mark.django_db(transaction=True)
+def test_a_cancelled_job_rolls_an_atomic_handler_back_however_it_ends(
+    end: Any, block: Any, orders: Queue[Any], cancelled_at_its_start: list[Any]
+) -> None:
+    def handler(value: str, run: Run) -> Any:
+        Order.objects.create(email=value)
+        return end(run)
+
+    with block():
+        assert run_atomic(orders, handler) == 0
+
+    assert cancelled_at_its_start == [("cancelled", None)]
+    assert not Order.objects.exists()
+    assert not models.Job.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_tells_of_a_cancelled_job_as_that_and_counts_it_as_none(
+    orders: Queue[Any], cancelled_at_its_start: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    def handler(value: str) -> None:
+        Order.objects.create(email=value)
+
+    caplog.set_level(logging.INFO)
+    orders.handler(atomic=True)(handler)
+    orders.add("a", id="x")
+
+    assert orders.run_due(concurrency=2) == 0
+    assert "orders id=x attempt=1 cancelled" in caplog.text
+    assert cancelled_at_its_start == [("cancelled", None)]
+    assert not Order.objects.exists()
+
+
+@pytest.mark.postgresql  # on SQLite nobody else writes while the handler's transaction is open
+@pytest.mark.django_db(transaction=True)
+def test_a_job_cancelled_by_another_while_its_atomic_handler_runs_is_cancelled(
+    orders: Queue[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    def cancel() -> None:
+        orders.cancel("x")
+        connection.close()
+
+    def handler(value: str) -> None:
+        Order.objects.create(email=value)
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        thread.join()
+
+    assert run_atomic(orders, handler) == 0
+    assert not Order.objects.exists()
+    assert not models.Job.objects.exists()
 
 
 def test_in_an_open_transaction_an_atomic_handler_runs_in_savepoints(orders: Queue[Any], clock: Clock) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 
-from tests.byhand import NOON, Hand, after
+from tests.byhand import ALONE_OR_IN_A_BLOCK, NOON, Hand, after, how
 from tests.project.models import Order
-from tinystore_django import Backoff, InvalidError, Queue, Run, Store, models
+from tinystore_django import Backoff, InvalidError, Queue, Run, Store, models, testing
+from tinystore_django.lifecycle import leasing
+from tinystore_django.lifecycle.claiming import claim
 from tinystore_django.signals import job_settled, job_started
 from tinystore_django.testing import Clock
+from tinystore_django.worker import inline
+from tinystore_django.worker.hold import Hold
 
 pytestmark = pytest.mark.django_db
 
@@ -183,6 +191,203 @@ def test_a_job_lost_meanwhile_settles_nothing(emails: Queue[Any]) -> None:
 
     assert emails.run_due(handler) == 0
     assert emails.get("x").state == "running"  # type: ignore[union-attr]
+
+
+def taken_back(queue: Queue[Any]) -> None:
+    """Has its running jobs taken back, as if this worker had stalled for longer than its lease."""
+    alias = queue._declaration.alias
+    models.Lease.objects.using(alias).all().delete()
+    leasing.sweep(alias, lambda name: queue._declaration.options)
+
+
+def test_it_goes_on_though_the_run_of_a_job_was_taken_back_meanwhile(emails: Queue[Any]) -> None:
+    ran: list[tuple[str, int]] = []
+    emails.add("a", id="x")
+    emails.add("b")
+
+    def handler(value: str, run: Run) -> None:
+        ran.append((value, run.attempt))
+        if len(ran) == 1:
+            taken_back(emails)
+
+    assert emails.run_due(handler) == 2
+    assert ran == [("a", 1), ("a", 2), ("b", 1)]
+    assert not models.Job.objects.exists()
+
+
+@pytest.mark.parametrize("aliases", [("default", "other"), ("other", "default")])
+@pytest.mark.django_db(databases=["default", "other"])
+def test_run_due_of_all_goes_on_where_the_only_run_of_a_pass_was_taken_back(aliases: tuple[str, str]) -> None:
+    stores = [Store(using=alias) for alias in sorted(aliases)]
+    by_alias = dict(zip(sorted(aliases), stores, strict=True))
+    first, second = by_alias[aliases[0]].queue("first", attempts=1), by_alias[aliases[1]].queue("second")
+    ran: list[str] = []
+
+    @first.handler
+    def handler(value: str) -> None:
+        second.add("from the first")
+        taken_back(first)
+
+    second.handler(ran.append)
+    first.add("a")
+
+    assert testing.run_due() == 1
+    assert ran == ["from the first"]
+
+
+# Ctrl-C.
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """Presses it, as a terminal does."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+@pytest.mark.parametrize("block", ALONE_OR_IN_A_BLOCK)
+def test_ctrl_c_ends_it_and_the_job_is_given_back(
+    block: Any, atomic: bool, emails: Queue[Any], ctrl_c: Callable[[], None]
+) -> None:
+    ran: list[str] = []
+
+    def handler(value: str) -> None:
+        ran.append(value)
+        ctrl_c()
+
+    emails.handler(atomic=atomic)(handler)
+    emails.add("a", id="x")
+    emails.add("b", id="y")
+
+    with block():
+        with pytest.raises(KeyboardInterrupt):
+            emails.run_due()
+
+        assert ran == ["a"]
+        assert [how(emails.get(key)) for key in "xy"] == [("waiting", 0, None)] * 2
+        assert not models.Lease.objects.exists()
+        assert emails.run_due(lambda value: None) == 2
+
+
+@pytest.mark.parametrize("block", ALONE_OR_IN_A_BLOCK)
+def test_a_handler_that_ends_well_after_ctrl_c_is_settled(
+    block: Any, emails: Queue[Any], ctrl_c: Callable[[], None]
+) -> None:
+    def handler(value: str) -> None:
+        with suppress(KeyboardInterrupt):
+            ctrl_c()
+
+    emails.add("a", id="x")
+    emails.add("b", id="y")
+
+    with block():
+        with pytest.raises(KeyboardInterrupt):
+            emails.run_due(handler)
+
+        assert (emails.get("x"), how(emails.get("y"))) == (None, ("waiting", 0, None))
+
+
+@pytest.mark.parametrize("block", ALONE_OR_IN_A_BLOCK)
+def test_ctrl_c_ends_it_while_an_async_handler_waits(
+    block: Any, emails: Queue[Any], ctrl_c: Callable[[], None]
+) -> None:
+    got: list[type[BaseException]] = []
+    over = threading.Event()
+
+    async def handler(value: str) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        try:
+            await asyncio.sleep(20)
+        except asyncio.CancelledError as error:
+            got.append(type(error))
+            raise
+        finally:
+            over.set()
+
+    emails.add("a", id="x")
+
+    with block():
+        with pytest.raises(KeyboardInterrupt):
+            emails.run_due(handler)
+
+        assert how(emails.get("x")) == ("waiting", 0, None)
+    assert over.wait(20)
+    assert got == [asyncio.CancelledError]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ctrl_c_ends_its_threads_too(emails: Queue[Any], ctrl_c: Callable[[], None]) -> None:
+    over = threading.Event()
+
+    def handler(value: str, run: Run) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        over.wait(20)
+
+    emails.add("a", id="x")
+    with pytest.raises(KeyboardInterrupt):
+        emails.run_due(handler, concurrency=2)
+    over.set()
+
+    assert how(emails.get("x")) == ("waiting", 0, None)
+
+
+def test_ctrl_c_while_it_claims_gives_back_what_was_claimed(
+    emails: Queue[Any], ctrl_c: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claim_and_press(*args: Any) -> Any:
+        claim(*args)
+        ctrl_c()
+
+    emails.add("a", id="x")
+    monkeypatch.setattr(inline, "claim", claim_and_press)
+
+    with pytest.raises(KeyboardInterrupt):
+        emails.run_due(print)
+
+    assert how(emails.get("x")) == ("waiting", 0, None)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_a_handler_that_raises_as_ctrl_c_does_has_failed_all_the_same(
+    error: type[BaseException], emails: Queue[Any], ctrl_c: Callable[[], None]
+) -> None:
+    def handler(value: str) -> None:
+        raise error
+
+    emails.add("a", id="x")
+
+    assert emails.run_due(handler) == 1
+    assert how(emails.get("x")) == ("scheduled", 1, error.__name__)
+
+
+def test_a_projects_own_answer_to_ctrl_c_stays_its_own(emails: Queue[Any], ctrl_c: Callable[[], None]) -> None:
+    pressed: list[int] = []
+    emails.add("a", id="x")
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        assert emails.run_due(lambda value: ctrl_c()) == 1
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert pressed == [signal.SIGINT]
+
+
+def test_where_the_jobs_cannot_be_given_back_ctrl_c_is_heard_of_all_the_same(
+    emails: Queue[Any], ctrl_c: Callable[[], None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def unanswered(self: Hold) -> None:
+        raise OperationalError("no answer")
+
+    emails.add("a", id="x")
+    monkeypatch.setattr(Hold, "return_all", unanswered)
+
+    with pytest.raises(KeyboardInterrupt):
+        emails.run_due(lambda value: ctrl_c())
+
+    assert "were not given back" in caplog.text
 
 
 # The four calls of a handler on its own job, and on those that wait.

@@ -74,7 +74,8 @@ class Ended(NamedTuple):
 def new_task(alias: str, held: Held, declaration: Declaration, on_progress: Callable[[], object]) -> Task:
     handler = declaration.handler
     assert handler is not None
-    control = Control(alias, held, handler.is_async, handler.atomic, on_progress=on_progress)
+    outer = current.get()
+    control = Control(alias, held, handler.is_async, handler.atomic, on_progress=on_progress, outer=outer)
     return Task(held, control, declaration, handler)
 
 

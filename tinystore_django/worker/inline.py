@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from asgiref.sync import sync_to_async
 from django.db import Error, transaction
 
 from .. import conf
 from ..databases import database
+from ..databases.base import Database
 from ..databases.rows import Held
 from ..lifecycle import asides
 from ..lifecycle.aftermath import LOST
@@ -19,40 +20,60 @@ from ..lifecycle.claiming import claim
 from ..lifecycle.settling import settle_alone
 from ..registry import Declaration
 from . import announcing
+from .alone import Alone
 from .connections import in_transaction, looked_after
 from .execution import Ended, Task, new_task, perform
 from .hold import Hold
+from .interrupt import Interrupt
 from .patience import Patience
 from .upkeep import Upkeep
 from .worker import Worker, open_all
+
+logger = logging.getLogger("tinystore_django")
+
+
+class Ran(NamedTuple):
+    """What a call of `run_here` did."""
+
+    settled: int
+    started: bool  # whether anything ran: a run whose job was taken back or cancelled settles nothing
 
 
 def run_due(declarations: Sequence[Declaration], concurrency: int | None = None) -> int:
     """Runs what is due, and what falls due meanwhile; how many runs were settled.
 
-    With a concurrency above 1 it uses threads. Inside an open transaction it never does, for no other thread sees
-    what is not committed; each handler then runs in a savepoint.
+    With a concurrency above 1 it uses threads. Where no other thread sees what this one does, inside an open
+    transaction or on a database in memory, it never does.
     """
-    alias = declarations[0].alias
-    if (concurrency or 1) > 1 and not database(alias).in_transaction():
+    if (concurrency or 1) > 1 and not database(declarations[0].alias).is_alone():
         return _run_in_threads(declarations, concurrency)
-    with database(alias).read_committed():
+    return run_here(declarations).settled
+
+
+def run_here(declarations: Sequence[Declaration]) -> Ran:
+    """The same in the calling thread. Inside an open transaction each handler runs in a savepoint."""
+    with database(declarations[0].alias).read_committed():
         open_all(declarations)
-    with _holding(declarations) as hold:
-        settled = 0
-        while ran := sum(_run_one(hold, one) for one in declarations):
-            settled += ran
-    return settled
+    with Interrupt() as interrupt, _holding(declarations) as (hold, alone):
+        here = _Here(hold, alone, interrupt)
+        started = False
+        while sum(here.run_one(one) for one in declarations):
+            started = True
+        return Ran(here.settled, started)
 
 
 def _run_in_threads(declarations: Sequence[Declaration], concurrency: int | None) -> int:
-    worker = Worker(declarations, concurrency=concurrency, until_idle=True).start()
-    worker.wait()
+    worker = Worker(declarations, concurrency=concurrency, until_idle=True)
+    try:
+        worker.start().wait()
+    except BaseException:  # Ctrl-C: its threads would go on
+        worker.stop(grace=0.0)
+        raise
     return worker.settled
 
 
 @contextmanager
-def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
+def _holding(declarations: Sequence[Declaration]) -> Iterator[tuple[Hold, Alone | None]]:
     hold = Hold(declarations, conf.lease())
     store = database(hold.alias)
     lost: dict[Held, str] = {}
@@ -65,102 +86,121 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[Hold]:
         announcing.settled(held, outcome, LOST)
     patience = Patience(hold.alias)
     upkeep = Upkeep(hold, patience, lambda lost: None)
-    hold.on_progress = upkeep.report
-    if store.in_transaction():
+    alone = None
+    if store.is_alone():
         # Nobody else sees the lease, and no other connection could renew it, nor write progress.
-        hold.on_progress = AtOnce(hold, patience).write
+        alone = Alone(hold, patience)
+        hold.on_progress = alone.write_progress
     else:
+        hold.on_progress = upkeep.report
         upkeep.start()
     try:
-        yield hold
+        with _giving_back(hold, store):
+            yield hold, alone
     finally:
         with store.read_committed():
-            try:
-                hold.return_all()
-            finally:
-                upkeep.stop()
-                hold.give_up()  # where no thread renewed it
+            upkeep.stop()
+            hold.give_up()  # where no thread renewed it
 
 
-class AtOnce:
-    """Writes progress on the caller's own connection, inside whose transaction nobody else could."""
-
-    def __init__(self, hold: Hold, patience: Patience) -> None:
-        self._hold = hold
-        self._patience = patience
-        self._writing: set[asyncio.Future[None]] = set()  # a loop holds them only weakly
-
-    def write(self) -> None:
-        if not _in_event_loop():
-            self._write()
-            return
-        # An async handler: its queries go through the calling thread, as soon as it waits for something.
-        writing = asyncio.ensure_future(sync_to_async(self._write)())
-        self._writing.add(writing)
-        writing.add_done_callback(self._writing.discard)
-
-    def _write(self) -> None:
+@contextmanager
+def _giving_back(hold: Hold, store: Database) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
         try:
-            self._hold.write_progress()
-        except Error as error:  # it costs the handler nothing: a transaction it has broken, it finds out by itself
-            self._patience.lost(error)
+            with store.read_committed():
+                hold.return_unknown()  # of a claim that Ctrl-C has cut off
+                hold.return_all()
+        except Error:  # what ended the block is what its caller has to hear of
+            logger.exception("the jobs of a run_due that was ended were not given back: they are lost to it")
+        raise
+    with store.read_committed():
+        hold.return_all()
 
 
-def _in_event_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+class _Here:
+    """Runs jobs in this thread, one at a time: what is not running is waiting, and may be changed."""
 
+    def __init__(self, hold: Hold, alone: Alone | None, interrupt: Interrupt) -> None:
+        self.settled = 0
+        self._hold = hold
+        self._alone = alone
+        self._interrupt = interrupt
 
-def _run_one(hold: Hold, declaration: Declaration) -> int:
-    """Runs the queue's first due job. One at a time: what is not running is waiting, and may be changed."""
-    with database(hold.alias).read_committed():
-        claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits, hold.floors)
-    settled = sum(_run(hold, declaration, held) for held in claimed.held)
-    asides.ended(hold.alias, claimed.held)
-    return settled
+    def run_one(self, declaration: Declaration) -> bool:
+        """Runs the queue's first due job; whether there may be another."""
+        hold = self._hold
+        with database(hold.alias).read_committed():
+            claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits, hold.floors)
+        for held in claimed.held:
+            self._run(declaration, held)
+        asides.ended(hold.alias, claimed.held)
+        # Jobs may be due in a limited queue whose row somebody else holds.
+        return bool(claimed.held or claimed.floored)
 
-
-def _run(hold: Hold, declaration: Declaration, held: Held) -> int:
-    hold.tally.started([held])
-    task = new_task(hold.alias, held, declaration, hold.on_progress)
-    hold.runs[held.fence] = task.control
-    try:
-        ended = _perform(hold, task)
-        outcome = ended.outcome or _settle(hold, ended)
-    finally:
-        del hold.runs[held.fence]
-    if outcome is None:
-        return 0
-    hold.tally.ended(held, outcome)
-    announcing.settled(held, outcome, ended.ending.error)
-    return 1
-
-
-def _perform(hold: Hold, task: Task) -> Ended:
-    if not database(hold.alias).in_transaction():
-        with looked_after(in_transaction()):
-            return perform(task)
-    began = time.monotonic()
-    try:
-        with transaction.atomic(using=hold.alias):
-            ended = perform(task)
+    def _run(self, declaration: Declaration, held: Held) -> None:
+        hold = self._hold
+        hold.tally.started([held])
+        task = new_task(hold.alias, held, declaration, hold.on_progress)
+        with _in_progress(hold, task):
+            ended = self._perform(task)
             if ended.ending.raised:
-                raise _RolledBack(ended)
-    except _RolledBack as rolled_back:
-        return rolled_back.ended
-    except Error as error:  # the savepoint's end: the handler had caught an error that broke it
-        return Ended(task, task.raised(error), time.monotonic() - began)
-    return ended
+                self._interrupt.check()  # by what ended the handler: its job is given back
+            outcome = ended.outcome or self._settle(ended)
+        self._tell(ended, outcome)
+        self._interrupt.check()
+
+    def _tell(self, ended: Ended, outcome: str | None) -> None:
+        if outcome is None:
+            return
+        held = ended.task.held
+        self.settled += outcome != "cancelled"
+        self._hold.tally.ended(held, outcome)
+        announcing.settled(held, outcome, ended.ending.error)
+
+    def _perform(self, task: Task) -> Ended:
+        if not database(self._hold.alias).in_transaction():
+            with looked_after(in_transaction()):
+                return self._call(task)
+        began = time.monotonic()
+        try:
+            with transaction.atomic(using=self._hold.alias):
+                ended = self._call(task)
+                if ended.ending.raised and not _is_cancelled(task):
+                    raise _RolledBack(ended)
+        except _RolledBack as rolled_back:
+            return rolled_back.ended
+        except Error as error:  # the savepoint's end: the handler had caught an error that broke it
+            return Ended(task, task.raised(error), time.monotonic() - began)
+        return ended
+
+    def _call(self, task: Task) -> Ended:
+        return perform(task) if self._alone is None else self._alone.perform(task)
+
+    def _settle(self, ended: Ended) -> str | None:
+        with database(self._hold.alias).own_transaction():
+            return settle_alone(self._hold.alias, ended.task.finished(ended.ending))
+
+
+@contextmanager
+def _in_progress(hold: Hold, task: Task) -> Iterator[None]:
+    """A run that its hold knows of: after Ctrl-C, too, so that its job is given back."""
+    fence = task.held.fence
+    hold.runs[fence] = task.control
+    try:
+        yield
+    except Exception:
+        del hold.runs[fence]
+        raise
+    del hold.runs[fence]
+
+
+def _is_cancelled(task: Task) -> bool:
+    """Whether a run's job is, by its own handler: a cancel that was rolled back with it would have it run again."""
+    return task.control.asks is not None and task.control.asks()
 
 
 class _RolledBack(Exception):
     def __init__(self, ended: Ended) -> None:
         self.ended = ended
-
-
-def _settle(hold: Hold, ended: Ended) -> str | None:
-    with database(hold.alias).own_transaction():
-        return settle_alone(hold.alias, ended.task.finished(ended.ending))

@@ -52,6 +52,8 @@ class Loop(threading.Thread):
     def __init__(self, hold: Hold, pace: Pace, patience: Patience) -> None:
         super().__init__(name="tinystore-loop", daemon=True)
         self.settled = 0
+        # Waited for in the place of the thread: Python takes one for ended whose `join` Ctrl-C has interrupted.
+        self.ended = threading.Event()
         self._hold = hold
         self._pace = pace
         self._patience = patience
@@ -91,6 +93,7 @@ class Loop(threading.Thread):
             self._pool.stop()
             self._coroutines.stop()
             close_all()
+            self.ended.set()
 
     def _over(self) -> bool:
         if self._stops_at is not None and time.monotonic() >= self._stops_at:
@@ -180,7 +183,7 @@ class Loop(threading.Thread):
             else:
                 logger.warning("%s: its job is no longer this worker's, nothing was settled", one.task.control)
             return
-        self.settled += 1
+        self.settled += outcome != "cancelled"
         self._hold.tally.ended(one.task.held, outcome)
         error = f": {first_line(one.ending.error)}" if outcome in ("retry", "failed") and one.ending.error else ""
         logger.info("%s %s %.0f ms%s", one.task.control, outcome, one.seconds * 1000, error)

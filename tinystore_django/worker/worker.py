@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from types import TracebackType
 
@@ -64,6 +64,7 @@ class Worker:
         self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience, self._hold.moves)
         self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost, at_once=True)
         self._hold.on_progress = self._upkeep.report
+        self._unsubscribe: Callable[[], object] = lambda: None
 
     @property
     def woken(self) -> str:
@@ -79,7 +80,7 @@ class Worker:
     @property
     def abandoned(self) -> bool:
         """Whether it ended with handlers still at work, whose jobs it gave back if the database answered."""
-        return self._has_ended() and (self._loop.is_alive() or bool(self._hold.runs))
+        return self._has_ended() and (not self._loop.ended.is_set() or bool(self._hold.runs))
 
     def start(self) -> Worker:
         """Opens the schedules and starts the threads. A database that does not answer is waited for by these."""
@@ -100,17 +101,18 @@ class Worker:
         """Waits for its end, at most so long; whether it has ended."""
         ends_at = math.inf if seconds is None else time.monotonic() + seconds
         while not self._has_ended() and (left := ends_at - time.monotonic()) > 0:
-            self._loop.join(min(left, LOOK))
+            self._loop.ended.wait(min(left, LOOK))
         if not self._has_ended():
             return False
         self._unsubscribe()
         self._listening.stop()
         self._upkeep.stop()
-        self._listening.join(FAREWELL)
+        if self._listening.is_alive():  # Ctrl-C may come before it is started
+            self._listening.join(FAREWELL)
         return True
 
     def _has_ended(self) -> bool:
-        return not self._loop.is_alive() or self._loop.is_overdue
+        return self._loop.ended.is_set() or self._loop.is_overdue
 
     def ask_to_stop(self, grace: float | None = None) -> None:
         """Takes no more; its handlers have `grace` seconds to end, the setting's or flag's unless given."""
