@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 
 from tests.byhand import how, rolled_back
+from tests.programs import other_settings, script
 from tests.project.models import Order
-from tinystore_django import InvalidError, Queue, Run, RunStopped, Store
+from tinystore_django import InvalidError, Queue, Run, RunStopped, Store, models
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db
@@ -163,3 +166,65 @@ def test_outside_of_an_atomic_step_it_can(emails: Queue[Any]) -> None:
         assert emails.cancel("x") is True
 
     assert emails.run_due(handler) == 0
+
+
+# A database in memory, as Django makes it for tests: its connections lock each other out.
+
+
+@pytest.mark.sqlite
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("concurrency", [None, 3])
+def test_beside_a_database_in_memory_no_thread_is_started(
+    concurrency: int | None, emails: Queue[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "is_in_memory_db", lambda: True)
+    threads: set[str] = set()
+    seen: list[bool] = []
+    emails.add("a", id="x")
+    emails.add("b", id="y")
+
+    def handler(value: str, run: Run) -> None:
+        threads.update(thread.name for thread in threading.enumerate())
+        run.set_progress(value)
+        assert models.Progress.objects.exists()
+        if value == "b":
+            emails.cancel("y")
+            seen.append(run.stopped)
+
+    assert emails.run_due(handler, concurrency=concurrency) == 1
+    assert not {"tinystore-upkeep", "tinystore-loop"} & threads
+    assert seen == [True]
+
+
+IN_MEMORY = """
+import time
+from django.db import connection
+from tests.project.models import Mark
+from tinystore_django import Store
+
+connection.creation.create_test_db(verbosity=0)
+assert connection.is_in_memory_db()
+queue = Store().queue("slow", attempts=1)
+queue.add_many(range(4), id=str)
+
+def handler(value, run):
+    until = time.monotonic() + 0.5
+    while time.monotonic() < until:
+        Mark.objects.create(name=str(value))
+        queue.set("later", value, delay="1h")
+
+print("settled", queue.run_due(handler, concurrency={concurrency}))
+print("errors", [job.error for job in queue.all(state="failed")])
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_on_the_database_in_memory_of_djangos_own_tests_every_job_ends_well(concurrency: int, tmp_path: Path) -> None:
+    databases = 'DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}'
+    code = IN_MEMORY.replace("{concurrency}", str(concurrency))
+
+    with script(code, **other_settings(tmp_path, "in_memory", databases)) as program:
+        assert program.wait() == 0
+
+    assert (program.said("settled 4"), program.said("errors []")) == (["settled 4"], ["errors []"])

@@ -51,9 +51,7 @@ class Loop(threading.Thread):
 
     def __init__(self, hold: Hold, pace: Pace, patience: Patience) -> None:
         super().__init__(name="tinystore-loop", daemon=True)
-        self.settled = 0
-        # Waited for in the place of the thread: Python takes one for ended whose `join` Ctrl-C has interrupted.
-        self.ended = threading.Event()
+        self.settled, self.ended = 0, threading.Event()
         self._hold = hold
         self._pace = pace
         self._patience = patience
@@ -63,9 +61,8 @@ class Loop(threading.Thread):
         self.wake = self._ends.wake
         self._unsettled: list[Ended] = []
         self._running: Counter[str] = Counter()
-        self._unsure = False
+        self._unsure = self._idle = False
         self._doubtful: set[Fence] = set()  # runs whose settle may have been done without an answer
-        self._idle = False
         self._stops_at: float | None = None
 
     def stop(self, grace: float) -> None:

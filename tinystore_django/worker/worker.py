@@ -101,6 +101,7 @@ class Worker:
         """Waits for its end, at most so long; whether it has ended."""
         ends_at = math.inf if seconds is None else time.monotonic() + seconds
         while not self._has_ended() and (left := ends_at - time.monotonic()) > 0:
+            # Not by `join`: Python takes a thread for ended whose `join` Ctrl-C has interrupted.
             self._loop.ended.wait(min(left, LOOK))
         if not self._has_ended():
             return False
