@@ -20,8 +20,8 @@ from tinystore_django import models
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 SCHEDULES = 200
-SECONDS = 20
-KILLS = (3.0, 7.0, 11.0, 15.0)
+SECONDS = 12
+KILLS = (2.0, 5.0, 8.0)
 # Handlers and database do not end at the same moment as the process that kill -9 was sent to.
 SLACK = 0.05
 
@@ -61,7 +61,7 @@ def runs(file: Path) -> dict[str, list[Ran]]:
 
 
 def two_workers_and_kills(settings: dict[str, Any]) -> dict[int, float]:
-    """Runs two workers for 20 s, and kills one after the other; when each killed process had died, by its pid."""
+    """Run two workers, kill one after the other; return when each had died, by its pid."""
     killed: dict[int, float] = {}
     with ExitStack() as programs:
         workers = [programs.enter_context(_worker(settings)) for _ in range(2)]
@@ -83,7 +83,7 @@ def two_workers_and_kills(settings: dict[str, Any]) -> dict[int, float]:
 
 
 def _worker(settings: dict[str, Any]) -> Program:
-    return worker(*names(), "--lease=5s", **settings)
+    return worker(*names(), "--lease=3s", **settings)
 
 
 def overlapping(ran: Sequence[Ran], killed: dict[int, float]) -> list[tuple[Ran, Ran]]:
