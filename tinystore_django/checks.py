@@ -11,7 +11,7 @@ from django.db import connections
 
 from . import conf
 from .databases import VENDORS
-from .errors import InvalidError
+from .errors import InvalidError, quoted
 from .registry import declared
 
 NOT_DURABLE = re.compile(r"pragma\s+synchronous\s*=\s*(off|normal|0|1)\b", re.IGNORECASE)
@@ -34,7 +34,7 @@ def check_databases(**kwargs: Any) -> list[CheckMessage]:
 
 def _check_names() -> None:
     if unknown := set(conf.chosen()) - set(conf.DEFAULTS):
-        raise InvalidError(f"TINYSTORE {sorted(unknown)!r}: the settings are {', '.join(conf.DEFAULTS)}")
+        raise InvalidError(f"TINYSTORE {quoted(sorted(unknown))}: the settings are {', '.join(conf.DEFAULTS)}")
 
 
 def _problem(read: Callable[[], object]) -> str | None:
@@ -47,11 +47,11 @@ def _problem(read: Callable[[], object]) -> str | None:
 
 def _check_database(alias: str) -> list[CheckMessage]:
     if alias not in connections:
-        return [Error(f"a queue is in database {alias!r}, which DATABASES does not name", id="tinystore.E002")]
+        return [Error(f"a queue is in database {quoted(alias)}, which DATABASES does not name", id="tinystore.E002")]
     vendor = connections[alias].vendor
     if vendor not in VENDORS:
         hint = f"use {' or '.join(VENDORS)}, or name another alias: Store(using=...)"
-        return [Error(f"a queue is in database {alias!r}, which is {vendor}", hint, id="tinystore.E002")]
+        return [Error(f"a queue is in database {quoted(alias)}, which is {vendor}", hint, id="tinystore.E002")]
     return [*_check_autocommit(alias), *(_check_sqlite(alias) if vendor == "sqlite" else [])]
 
 
@@ -72,6 +72,6 @@ def _check_sqlite(alias: str) -> list[CheckMessage]:
     commands = str(connections[alias].settings_dict["OPTIONS"].get("init_command", ""))
     if NOT_DURABLE.search(commands):
         hint = "leave synchronous out of init_command, or set it to FULL or EXTRA"
-        text = f"database {alias!r}: a job added just before the machine loses its power may be lost"
+        text = f"database {quoted(alias)}: a job added just before the machine loses its power may be lost"
         messages.append(Warning(text, hint, id="tinystore.W001"))
     return messages

@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from .errors import InvalidError
+from .errors import InvalidError, quoted
 from .timing.durations import duration
 
 DEFAULTS: dict[str, Any] = {"LEASE": "30s", "POLL": "1s", "GRACE": "30s", "NOTIFY": True, "REDACT": None}
@@ -23,7 +23,7 @@ SHORTEST_LEASE = 1_000_000  # microseconds
 
 def lease() -> int:
     """How long a worker may be silent before its jobs are taken back, in microseconds."""
-    return long_enough(_span("LEASE"), f"TINYSTORE['LEASE'] {given('LEASE')!r}")
+    return long_enough(_span("LEASE"), f"TINYSTORE['LEASE'] {quoted(given('LEASE'))}")
 
 
 def long_enough(lease: int, what: str) -> int:
@@ -51,7 +51,7 @@ def notify() -> bool:
     """Whether PostgreSQL's LISTEN and NOTIFY are used."""
     answer = given("NOTIFY")
     if not isinstance(answer, bool):
-        raise InvalidError(f"TINYSTORE['NOTIFY'] {answer!r}: write True or False")
+        raise InvalidError(f"TINYSTORE['NOTIFY'] {quoted(answer)}: write True or False")
     return answer
 
 
@@ -63,9 +63,13 @@ def redact() -> Callable[[str, Any], Any] | None:
     try:
         hook = import_string(path)
     except (ImportError, AttributeError) as error:  # the latter: no text at all
-        raise InvalidError(f"TINYSTORE['REDACT'] {path!r}: write a function's path, as 'shop.admin.redact'") from error
+        raise InvalidError(
+            f"TINYSTORE['REDACT'] {quoted(path)}: write a function's path, as 'shop.admin.redact'"
+        ) from error
     if not callable(hook):
-        raise InvalidError(f"TINYSTORE['REDACT'] {path!r}: is no function, write one that takes a queue and a value")
+        raise InvalidError(
+            f"TINYSTORE['REDACT'] {quoted(path)}: is no function, write one that takes a queue and a value"
+        )
     answer: Callable[[str, Any], Any] = hook
     return answer
 
@@ -79,7 +83,7 @@ def chosen() -> dict[str, Any]:
     """The project's own TINYSTORE, which may name some of the settings only."""
     answer = getattr(settings, "TINYSTORE", {})
     if not isinstance(answer, dict):
-        raise InvalidError(f'TINYSTORE {answer!r}: write a dictionary, such as {{"LEASE": "30s"}}')
+        raise InvalidError(f'TINYSTORE {quoted(answer)}: write a dictionary, such as {{"LEASE": "30s"}}')
     return answer
 
 
@@ -87,6 +91,6 @@ def _span(name: str) -> int:
     span = duration(given(name), f"TINYSTORE[{name!r}]")
     if span == 0:
         raise InvalidError(
-            f"TINYSTORE[{name!r}] {given(name)!r}: must be longer than nothing, such as {DEFAULTS[name]!r}"
+            f"TINYSTORE[{name!r}] {quoted(given(name))}: must be longer than nothing, such as {DEFAULTS[name]!r}"
         )
     return span

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .databases.rows import Held
-from .errors import ConflictError, InvalidError, RunStopped
+from .errors import ConflictError, InvalidError, RunStopped, quoted
 from .lifecycle.aftermath import Ending
 from .values import plain
 
@@ -100,5 +100,5 @@ def check_not_own_atomic(alias: str, queue: str, key: str) -> None:
     while run is not None:
         if (run.atomic or run.in_step) and (run.alias, run.held.queue, run.held.key) == (alias, queue, key):
             by = "handler" if run.atomic else "step"
-            raise InvalidError(f"cancel of {key!r} by its own atomic {by}: return run.fail(...) instead")
+            raise InvalidError(f"cancel of {quoted(key)} by its own atomic {by}: return run.fail(...) instead")
         run = run.outer

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
 _LONGEST_QUOTE = 120
+_LONGEST_PART = 80
+_LONGEST_TEXT = 500
 
 
 class TinystoreError(Exception):
@@ -36,10 +41,35 @@ class RunStopped(TinystoreError):
     """
 
 
+class _Quotes(reprlib.Repr):
+    """Reprs of the first items of what is long, and of both ends of a long text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = _LONGEST_PART
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        """Returns the repr of what is no text, number or container; its class where that raises."""
+        try:
+            text = repr(x)
+        except Exception:
+            return f"<{type(x).__name__}>"
+        half = _LONGEST_PART // 2
+        return text if len(text) <= _LONGEST_PART else f"{text[:half]}...{text[-half:]}"
+
+
+_quotes = _Quotes()
+
+
 def quoted(given: object) -> str:
     """Returns what was given as an error's text shows it: its repr, cut where it would bury the message."""
     try:
-        text = repr(given)
+        text = repr(given) if type(given) is str and len(given) <= _LONGEST_PART else _quotes.repr(given)
     except Exception:  # what is wrong with the argument is the error to tell of
         text = f"<{type(given).__name__}>"
-    return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
+    return brief(text, _LONGEST_QUOTE)
+
+
+def brief(text: str, most: int = _LONGEST_TEXT) -> str:
+    """Returns a text that others wrote, cut as an error's text shows it."""
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.dateparse import parse_datetime
 
+from .errors import quoted
 from .timing import clock
 from .timing.moments import instant
 
@@ -60,7 +61,7 @@ class InstantField(InstantBase):
 def _parsed(text: str) -> datetime:
     parsed = parse_datetime(text)
     if parsed is None:
-        raise ValidationError(f"{text!r}: write a time as 2026-03-01T12:00:00Z, or as microseconds since 1970")
+        raise ValidationError(f"{quoted(text)}: write a time as 2026-03-01T12:00:00Z, or as microseconds since 1970")
     return parsed
 
 

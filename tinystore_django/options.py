@@ -147,8 +147,8 @@ def check_known(call: str, given: Iterable[str], known: Collection[str]) -> None
     for name in given:
         if name not in known:
             close = get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(known)}"
-            raise TypeError(f"{call}() got an unexpected keyword argument {name!r}: {hint}")
+            hint = f"did you mean {quoted(close[0])}?" if close else f"it takes {', '.join(known)}"
+            raise TypeError(f"{call}() got an unexpected keyword argument {quoted(name)}: {hint}")
 
 
 def check_name(name: str, what: str = "queue") -> str:

@@ -11,7 +11,7 @@ from weakref import WeakSet
 from asgiref.sync import iscoroutinefunction
 from django.db import router
 
-from .errors import InvalidError
+from .errors import InvalidError, quoted
 from .models import Job
 from .options import QueueOptions
 from .timing.repeats import Repeat
@@ -60,7 +60,7 @@ class Declaration:
 
     def handler_of(self, fn: Callable[..., Any], atomic: bool = False) -> Handler:
         if not callable(fn):
-            raise InvalidError(f"handler {fn!r} of {self.kind} {self.name!r}: give a function")
+            raise InvalidError(f"handler {quoted(fn)} of {self.kind} {self.name!r}: give a function")
         is_async = iscoroutinefunction(fn) or iscoroutinefunction(type(fn).__call__)
         if is_async and atomic:
             raise InvalidError(

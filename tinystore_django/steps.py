@@ -56,7 +56,9 @@ class Step:
     def _alone(self) -> Iterator[None]:
         mine = object()
         if self.control.doing.setdefault(self.name, mine) is not mine:
-            raise InvalidError(f"step {self.name!r} is at work already: give each step of the job a name of its own")
+            raise InvalidError(
+                f"step {quoted(self.name)} is at work already: give each step of the job a name of its own"
+            )
         try:
             yield
         finally:
@@ -98,20 +100,22 @@ class Step:
         """The answer as it is kept. Raises unless it can be, and reads back."""
         if inspect.isawaitable(answer):
             self._refuse_awaitable(answer)
-        what = f"the answer of step {self.name!r}"
+        what = f"the answer of step {quoted(self.name)}"
         text = json_text(answer, what, LONGEST_ANSWER)
         try:
             self.codec.read(text)
         except CorruptError as error:
-            raise InvalidError(f"{what} does not read as {self.codec.of!r}: {error}") from error
+            raise InvalidError(f"{what} does not read as {quoted(self.codec.of)}: {error}") from error
         return text
 
     def _refuse_awaitable(self, answer: object) -> None:
         if inspect.iscoroutine(answer):
             answer.close()  # or Python would warn that nobody awaited it
         if self.control.is_async:
-            raise InvalidError(f"step {self.name!r}: Django's transactions are not async, atomic=True needs a sync fn")
-        raise InvalidError(f"step {self.name!r}: nobody awaits its fn in a sync handler: give a sync one")
+            raise InvalidError(
+                f"step {quoted(self.name)}: Django's transactions are not async, atomic=True needs a sync fn"
+            )
+        raise InvalidError(f"step {quoted(self.name)}: nobody awaits its fn in a sync handler: give a sync one")
 
     def _keep_and_remember(self, answer: Any) -> Any:
         return self._remember(self._keep(answer))
@@ -127,8 +131,8 @@ class Step:
         try:
             return self.codec.read(text)
         except CorruptError as error:
-            what = f"the kept answer of step {self.name!r}"
-            raise CorruptError(f"{what} no longer reads as {self.codec.of!r}: {error}") from error
+            what = f"the kept answer of step {quoted(self.name)}"
+            raise CorruptError(f"{what} no longer reads as {quoted(self.codec.of)}: {error}") from error
 
 
 async def _called(fn: Callable[[], Any]) -> Any:

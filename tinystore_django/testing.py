@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from . import jobs
+from .errors import brief
 from .lifecycle.listing import Wanted, every
 from .queues import Queue
 from .registry import Declaration, declared
@@ -121,10 +122,10 @@ def _held(queue: Queue[Any]) -> list[jobs.Job[Any]]:
 
 def _wanted(value: Any, id: Any, at: Any) -> str:
     given = {"value": value, "id": id, "at": at}
-    return f"job({', '.join(f'{name}={what!r}' for name, what in given.items() if what is not NOT_GIVEN)})"
+    return f"job({', '.join(f'{name}={brief(repr(what))}' for name, what in given.items() if what is not NOT_GIVEN)})"
 
 
 def _listed(queue: Queue[Any]) -> str:
     held = _held(queue)
-    lines = [f"  id={job.id!r} value={job.kept!r} at={job.at.isoformat()} {job.state}" for job in held]
+    lines = [f"  id={job.id!r} value={brief(repr(job.kept))} at={job.at.isoformat()} {job.state}" for job in held]
     return "\n".join(["it holds:", *lines]) if held else "it holds nothing"

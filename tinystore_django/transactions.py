@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connections, transaction
 
 from .callsite import caller
-from .errors import InvalidError
+from .errors import InvalidError, quoted
 from .registry import Declaration
 
 
@@ -22,7 +22,9 @@ def check_open(within: object, declaration: Declaration) -> None:
     given = _alias_of(within, alias)
     asked = f"in_ of {declaration.kind} {declaration.name!r}, which is in database {alias!r}"
     if given != alias:
-        raise InvalidError(f"{asked}: the transaction given is of {given!r}; only one of {alias!r} can hold its jobs")
+        raise InvalidError(
+            f"{asked}: the transaction given is of {quoted(given)}; only one of {alias!r} can hold its jobs"
+        )
     if not connections[alias].in_atomic_block:
         others = f", only on {', '.join(map(repr, _open_elsewhere(alias)))}" if _open_elsewhere(alias) else ""
         raise InvalidError(
@@ -50,7 +52,7 @@ def _alias_of(within: Any, own: str) -> str:
         return own
     given = within if isinstance(within, str) else getattr(within, "alias", None)
     if not isinstance(given, str) or given not in connections:
-        raise InvalidError(f"in_({within!r}): give django.db.transaction, an alias of DATABASES or a connection")
+        raise InvalidError(f"in_({quoted(within)}): give django.db.transaction, an alias of DATABASES or a connection")
     return given
 
 

@@ -16,7 +16,7 @@ from typing import TypeVar
 from django.db.models import Case, F, Q, QuerySet, When
 
 from ..databases import database
-from ..errors import InvalidError
+from ..errors import InvalidError, quoted
 from ..jobs import Job, JobPage
 from ..models import Job as Row
 from ..timing import clock
@@ -53,9 +53,9 @@ def wanted(alias: str, queue: str, prefix: str | None, state: str | None) -> Wan
         InvalidError: the prefix is no text, or there is no such state.
     """
     if prefix is not None and not isinstance(prefix, str):
-        raise InvalidError(f"prefix {prefix!r}: give a text, such as 'chat:'")
+        raise InvalidError(f"prefix {quoted(prefix)}: give a text, such as 'chat:'")
     if state is not None and state not in STATES:
-        raise InvalidError(f"state {state!r}: give one of {', '.join(STATES)}")
+        raise InvalidError(f"state {quoted(state)}: give one of {', '.join(STATES)}")
     return Wanted(alias, queue, prefix, state)
 
 
@@ -66,7 +66,7 @@ def page(asked: Wanted, codec: Codec[T], after: str | None = None, limit: int = 
         InvalidError: the limit is not 1 to 1,000, or `after` is no place where a page can begin.
     """
     if type(limit) is not int or not 1 <= limit <= MOST:
-        raise InvalidError(f"limit {limit!r}: give a whole number from 1 to {MOST:,}")
+        raise InvalidError(f"limit {quoted(limit)}: give a whole number from 1 to {MOST:,}")
     now = database(asked.alias).now()
     found = _found(asked, after, limit + 1, now)
     fitting = _fitting(found[:limit])
@@ -95,7 +95,7 @@ class Found:
 
 def _found(asked: Wanted, after: str | None, most: int, now: int) -> list[Found]:
     if after is not None and not isinstance(after, str):
-        raise InvalidError(f"after {after!r}: give the `next` of a page")
+        raise InvalidError(f"after {quoted(after)}: give the `next` of a page")
     rows = _rows(asked, now)
     if asked.state == "failed":
         return _failed(rows, after, most)
@@ -194,14 +194,14 @@ def _with_values(alias: str, found: list[Found]) -> Iterator[Row]:
 
 def _number(after: str) -> int:
     if not NUMBER.fullmatch(after, 1):
-        raise InvalidError(f"after {after!r}: give the `next` of a page")
+        raise InvalidError(f"after {quoted(after)}: give the `next` of a page")
     return int(after[1:])
 
 
 def _numbers(after: str) -> tuple[int, int]:
     match = NUMBERS.fullmatch(after)
     if match is None:
-        raise InvalidError(f"after {after!r}: give the `next` of a page of failed jobs")
+        raise InvalidError(f"after {quoted(after)}: give the `next` of a page of failed jobs")
     return int(match[1]), int(match[2])
 
 

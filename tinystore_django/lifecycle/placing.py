@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict, Unpack
 
-from ..errors import InvalidError
+from ..errors import InvalidError, quoted
 from ..options import check_known
 from ..timing import clock
 from ..timing.durations import Span, duration
@@ -81,7 +81,7 @@ def _place(
     time_zone: str | None = None,
 ) -> Placing:
     if at is not None and delay is not None:
-        raise InvalidError(f"at {at!r} with delay {delay!r}: give one of them")
+        raise InvalidError(f"at {quoted(at)} with delay {quoted(delay)}: give one of them")
     placing = Placing(
         None if at is None else instant(at, "at"),
         None if delay is None else duration(delay, "delay"),

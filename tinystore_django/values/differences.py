@@ -16,8 +16,8 @@ from types import NoneType
 from typing import Any
 from uuid import UUID
 
+from ..errors import quoted
 from .parts import DEEPEST, MISSING, Finding, field_names
-from .quoting import quote
 
 
 def difference(value: Any, read: Any, plain: bool = False, depth: int = 0) -> Finding | None:
@@ -55,10 +55,10 @@ def _dicts(value: Any, read: dict[Any, Any], plain: bool, depth: int) -> Finding
     # JSON keeps the order of keys: the two go side by side up to the first that was changed or dropped.
     for (key, item), (read_key, read_item) in zip(value.items(), read.items(), strict=False):
         if difference(key, read_key, plain, depth):
-            return "", f"its key {quote(key)} would not read back"
+            return "", f"its key {quoted(key)} would not read back"
         if found := difference(item, read_item, plain, depth):
-            return f"[{key!r}]{found[0]}", found[1]
-    return None if len(value) == len(read) else ("", f"its keys would read back as {quote([*read])}")
+            return f"[{quoted(key)}]{found[0]}", found[1]
+    return None if len(value) == len(read) else ("", f"its keys would read back as {quoted([*read])}")
 
 
 def _lists(value: Any, read: list[Any], plain: bool, depth: int) -> Finding | None:
@@ -85,7 +85,7 @@ def _sets(value: Any, read: Any, plain: bool, depth: int) -> Finding | None:
     for item in value:
         candidates = [equal[item]] if item in equal else read
         if all(difference(item, candidate, plain, depth) for candidate in candidates):
-            return "", f"its item {quote(item)} would not read back"
+            return "", f"its item {quoted(item)} would not read back"
     return None
 
 
@@ -102,7 +102,7 @@ def _objects(value: object, read: object, plain: bool, depth: int) -> Finding | 
 
 
 def _unlike(value: Any, read: Any) -> Finding:
-    return "", f"{quote(value)} would read back as {quote(read)}"
+    return "", f"{quoted(value)} would read back as {quoted(read)}"
 
 
 # Types of which an equal one of the same type is the same.

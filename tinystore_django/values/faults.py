@@ -9,9 +9,9 @@ from enum import Enum
 from types import NoneType
 from typing import Any
 
+from ..errors import brief, quoted
 from .hooks import UnwritableError, is_model
 from .parts import DEEPEST, Finding, parts
-from .quoting import quote
 from .text import UNKEPT, name_of
 
 _IN_JSON = (dict, list, str, int, float, NoneType)
@@ -61,11 +61,11 @@ def _wrong(part: Any, path: str, plain: bool) -> str | None:
 def _wrong_key(part: dict[Any, Any], plain: bool) -> str | None:
     for key in part:
         if why := _wrong_scalar(key):
-            return f"its key {quote(key)}: {why}"
+            return f"its key {quoted(key)}: {why}"
         if plain and (isinstance(key, Enum) or not isinstance(key, str)):
-            return f"its key {quote(key)} is no text; give the queue a type, as dict[int, str]"
+            return f"its key {quoted(key)} is no text; give the queue a type, as dict[int, str]"
         if isinstance(key, _NO_KEYS):
-            return f"JSON has no key {quote(key)}; write it as text"
+            return f"JSON has no key {quoted(key)}; write it as text"
     return None
 
 
@@ -74,5 +74,5 @@ def _wrong_scalar(part: Any) -> str | None:
         return f"take out {name_of(found[0])}, which PostgreSQL cannot keep"
     infinite = isinstance(part, float) and not math.isfinite(part)
     if infinite or (isinstance(part, Decimal) and not part.is_finite()):
-        return f"JSON has no {part}; give a finite number, or None"
+        return f"JSON has no {brief(str(part), 20)}; give a finite number, or None"
     return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from ..errors import brief, quoted
 from .hooks import is_pydantic
 
 # Where a part is, as `value.lines[2].price`, and what is the matter with it.
@@ -40,7 +41,7 @@ def parts(value: object) -> Iterator[tuple[str, Any]]:
             yield f".{name}", getattr(value, name, MISSING)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield f"[{key!r}]", item
+            yield f"[{quoted(key)}]", item
     elif isinstance(value, (list, tuple, set, frozenset)):
         for index, item in enumerate(value):
             yield f"[{index}]", item
@@ -49,4 +50,4 @@ def parts(value: object) -> Iterator[tuple[str, Any]]:
 def told(found: Finding) -> str:
     """Returns a finding as an error's text has it."""
     way, why = found
-    return f"{way if len(way) <= _LONGEST_WAY else way[:_LONGEST_WAY] + '…'}: {why}"
+    return f"{brief(way, _LONGEST_WAY)}: {brief(why)}"

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ..errors import quoted
 from .parts import Finding
-from .quoting import quote
 
 Decode = Callable[[bytes | str], Any]
 
@@ -31,7 +31,7 @@ def stumble(error: Exception, what: str, text: bytes | str, decode: Decode) -> F
         path, key = _exact(path, in_key, raw, lambda: _raises(error, raw, decode))
     except (LookupError, TypeError):  # a name with a dot or a bracket in it makes the way ambiguous
         key = None
-    return what + path, why if key is None else f"its key {quote(key)}: {why}"
+    return what + path, why if key is None else f"its key {quoted(key)}: {why}"
 
 
 def _split(message: str) -> tuple[str, str | None, bool]:
@@ -57,7 +57,7 @@ def _exact(path: str, in_key: bool, raw: Any, fails: Callable[[], bool]) -> tupl
     way, part = "", raw
     for step in _STEP.findall(path):
         name: Any = _failing_key(part, fails) if step == "[...]" else _name(step)
-        way += f"[{name!r}]" if step == "[...]" else step
+        way += f"[{quoted(name)}]" if step == "[...]" else step
         part = part[name]
     return way, _failing_key(part, fails) if in_key else None
 

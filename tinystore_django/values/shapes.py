@@ -7,9 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InvalidError
+from ..errors import InvalidError, brief, quoted
 from .hooks import decode_other, is_model, is_pydantic
-from .quoting import quote
 
 
 def decoder_for(of: Any) -> Callable[[str | bytes], Any]:
@@ -18,9 +17,13 @@ def decoder_for(of: Any) -> Callable[[str | bytes], Any]:
         shape = msgspec.inspect.type_info(of)
         decode = msgspec.json.Decoder(of, dec_hook=decode_other).decode
     except NameError as error:
-        raise InvalidError(f"type {_name(of)}: {error} in its module, where its annotations must be") from error
+        raise InvalidError(
+            f"type {_name(of)}: {brief(str(error))} in its module, where its annotations must be"
+        ) from error
     except Exception as error:  # annotations are code, and may raise anything
-        raise InvalidError(f"type {_name(of)}: {error}; write one that JSON can keep: a dataclass") from error
+        raise InvalidError(
+            f"type {_name(of)}: {brief(str(error))}; write one that JSON can keep: a dataclass"
+        ) from error
     for found in _classes(shape):
         if not (found is object or is_pydantic(found)):
             raise InvalidError(_refusal(of, found))
@@ -51,4 +54,4 @@ def _refusal(of: object, found: type) -> str:
 
 
 def _name(of: object) -> str:
-    return of.__qualname__ if isinstance(of, type) else quote(of)
+    return brief(of.__qualname__) if isinstance(of, type) else quoted(of)

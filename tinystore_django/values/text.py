@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TypeGuard
 
-from ..errors import InvalidError
-from .quoting import quote
+from ..errors import InvalidError, quoted
 
 LONGEST_TEXT = 1024
 LONGEST_ERROR = 4096
@@ -21,11 +20,11 @@ def check_text(text: object, what: str, limit: int = LONGEST_TEXT) -> str:
     `limit` counts UTF-8 bytes. Raises InvalidError, whose text begins with `what`.
     """
     if not isinstance(text, str):
-        raise InvalidError(f"{what} {quote(text)}: write it as text, 1 to {limit:,} bytes of UTF-8")
+        raise InvalidError(f"{what} {quoted(text)}: write it as text, 1 to {limit:,} bytes of UTF-8")
     if found := UNKEPT.search(text):
-        raise InvalidError(f"{what} {quote(text)}: take out {name_of(found[0])}, which PostgreSQL cannot keep")
+        raise InvalidError(f"{what} {quoted(text)}: take out {name_of(found[0])}, which PostgreSQL cannot keep")
     if not _fits(text, limit):
-        raise InvalidError(f"{what} {quote(text)}: write 1 to {limit:,} bytes of UTF-8")
+        raise InvalidError(f"{what} {quoted(text)}: write 1 to {limit:,} bytes of UTF-8")
     return str.__str__(text)
 
 

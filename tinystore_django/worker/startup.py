@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from django.db import OperationalError, connections
 from django.db.migrations.executor import MigrationExecutor
 
-from ..errors import InvalidError
+from ..errors import InvalidError, quoted
 from ..registry import Declaration, declared
 from .worker import Worker
 
@@ -23,7 +23,9 @@ def chosen(names: Collection[str], excluded: Collection[str]) -> list[Declaratio
     known = {one.name: one for one in declared()}
     for name in (*names, *excluded):
         if name not in known:
-            raise InvalidError(f"no queue or schedule {name!r}: declared are {', '.join(sorted(known)) or 'none'}")
+            raise InvalidError(
+                f"no queue or schedule {quoted(name)}: declared are {', '.join(sorted(known)) or 'none'}"
+            )
     wanted = [one for one in declared() if one.name not in excluded and (not names or one.name in names)]
     running = [one.handled_by(None) for one in wanted if names or one.handler is not None]
     if not running and excluded:

@@ -14,7 +14,7 @@ from django.db import connections, router
 from django.utils import timezone
 
 from tinystore_django.databases import database
-from tinystore_django.errors import InvalidError
+from tinystore_django.errors import InvalidError, quoted
 from tinystore_django.lifecycle import repeating
 from tinystore_django.lifecycle.pausing import paused
 from tinystore_django.lifecycle.repeating import Name, Repeating
@@ -69,7 +69,7 @@ class Command(BaseCommand):
     def _cancel(self, alias: str, text: str) -> None:
         name = _name(text)
         if not repeating.cancel(alias, name.queue, name.key or name.queue):
-            raise CommandError(f"nothing by the name {text!r} repeats: write it as tinystore_schedules shows it")
+            raise CommandError(f"nothing by the name {quoted(text)} repeats: write it as tinystore_schedules shows it")
         declaration = find(alias, name.queue)
         back = declaration is not None and declaration.repeat is not None
         until = ", until a worker starts with it: take it out of the code" if back else ""
@@ -79,7 +79,7 @@ class Command(BaseCommand):
 def _name(text: str) -> Name:
     queue, _, key = text.partition("/")
     if not is_text(queue) or (key and not is_text(key)):
-        raise InvalidError(f"name {text!r}: write a schedule, a queue, or a queue and an id as reports/7")
+        raise InvalidError(f"name {quoted(text)}: write a schedule, a queue, or a queue and an id as reports/7")
     return Name(queue, key or None)
 
 
@@ -87,7 +87,7 @@ def _described(job: Repeating, alias: str, now: int, count: int, since: datetime
     """The job in lines: its name and its repeat, then what there is to say of it."""
     repeat = repeat_of(job)
     place = repeat.zone if isinstance(repeat, Cron) else timezone.get_current_timezone()
-    yield f"{_named(job, alias)}: {repeat.in_words() if repeat else f'{job.repeat!r}, which no longer reads'}"
+    yield f"{_named(job, alias)}: {repeat.in_words() if repeat else f'{quoted(job.repeat)}, which no longer reads'}"
     yield f"  next      {_next(job, place)}"
     for at in islice(_then(job, repeat, now), count - 1):
         yield f"  then      {_moment(at, place)}"

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from tinystore_django import __version__, conf
-from tinystore_django.errors import InvalidError
+from tinystore_django.errors import InvalidError, quoted
 from tinystore_django.options import whole
 from tinystore_django.registry import Declaration
 from tinystore_django.timing.durations import duration
@@ -140,13 +140,13 @@ def _whole(text: str) -> int:
 
 
 def _lease(text: str) -> int:
-    return _parsed(lambda: conf.long_enough(duration(text, "lease"), f"lease {text!r}"))
+    return _parsed(lambda: conf.long_enough(duration(text, "lease"), f"lease {quoted(text)}"))
 
 
 def _span(text: str) -> int:
     span = _span_or_none(text)
     if not span:
-        raise ArgumentTypeError(f"{text!r}: must be longer than nothing, such as 1s")
+        raise ArgumentTypeError(f"{quoted(text)}: must be longer than nothing, such as 1s")
     return span
 
 
