@@ -11,7 +11,14 @@ _LONGEST_TEXT = 500
 
 
 class TinystoreError(Exception):
-    """What every error of this app is, so that one `except` catches them all."""
+    """What every error of this app is, so that one `except` catches them all.
+
+    `without_values` is its text without what it quotes of a job's value or a step's answer; None where it quotes none.
+    """
+
+    def __init__(self, *args: object, without_values: str | None = None) -> None:
+        super().__init__(*args)
+        self.without_values = without_values
 
 
 class InvalidError(TinystoreError, ValueError):

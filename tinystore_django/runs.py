@@ -14,7 +14,7 @@ from .lifecycle.aftermath import Ending
 from .timing import clock
 from .timing.durations import duration
 from .timing.moments import capped, instant
-from .values import error_text
+from .withholding import error_text
 
 __all__ = ["Outcome", "Run"]
 

@@ -105,7 +105,8 @@ class Step:
         try:
             self.codec.read(text)
         except CorruptError as error:
-            raise InvalidError(f"{what} does not read as {quoted(self.codec.of)}: {error}") from error
+            said = f"{what} does not read as {quoted(self.codec.of)}"
+            raise InvalidError(f"{said}: {error}", without_values=f"{said}: {error.without_values}") from error
         return text
 
     def _refuse_awaitable(self, answer: object) -> None:
@@ -132,7 +133,8 @@ class Step:
             return self.codec.read(text)
         except CorruptError as error:
             what = f"the kept answer of step {quoted(self.name)}"
-            raise CorruptError(f"{what} no longer reads as {quoted(self.codec.of)}: {error}") from error
+            said = f"{what} no longer reads as {quoted(self.codec.of)}"
+            raise CorruptError(f"{said}: {error}", without_values=f"{said}: {error.without_values}") from error
 
 
 async def _called(fn: Callable[[], Any]) -> Any:

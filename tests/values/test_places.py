@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
+from msgspec import Meta
 
 from tinystore_django.errors import CorruptError
 from tinystore_django.values import Codec
@@ -65,3 +66,26 @@ def test_what_is_wrong_in_a_dict_is_told_with_its_key(of: Any, text: str, messag
 def test_a_text_too_deep_to_read_is_corrupt() -> None:
     with pytest.raises(CorruptError, match="value: it nests too deep"):
         Codec(Any).read("[" * 100_000 + "]" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("of", "text", "message"),
+    [
+        (Email, '{"to":3}', "value.to: Expected str, got int"),
+        (Email, '{"to":"ada","weight":"x"}', "value.weight: Expected float | null, got str"),
+        (Email, "{}", "value: Object missing required field to"),
+        (Email, '{"to":"ada","lines":[{"a":"1"},{"a":"x"}]}', "value.lines[1][...]: Invalid decimal string"),
+        (Email, '{"to":"ada","lines":[{"a":"1"},{"a":[1]}]}', "value.lines[1][...]: Expected decimal, got array"),
+        (dict[int, int], '{"x":1}', "value: its key: Expected int, got str"),
+        (Literal["a"], '"x"', "value: it is not of its type"),
+        (Annotated[str, Meta(max_length=1)], '"xx"', "value: Expected str of length <= 1"),
+        (Annotated[int, Meta(ge=1)], "0", "value: Expected int >= 1"),
+        (dict, "{", "value: Input data was truncated"),
+        (int, "x", "value: JSON is malformed: invalid character (byte 0)"),
+    ],
+)
+def test_why_a_text_does_not_read_is_told_without_what_it_says_too(of: Any, text: str, message: str) -> None:
+    with pytest.raises(CorruptError) as raised:
+        Codec(of).read(text)
+
+    assert raised.value.without_values == message

@@ -18,9 +18,9 @@ from ..models import Job, Lease, Step
 from ..registry import Declaration, find
 from ..timing import clock
 from ..timing.repeats import Repeat, read
+from ..withholding import hides
 from . import redaction, showing
 from .filters import STATE_NAMES
-from .stored import translated
 
 TIMES = 5
 
@@ -57,7 +57,7 @@ def facts(job: Any) -> list[Fact]:
         Fact("last_run", _("last run"), _last_run(job)),
         Fact("kept_to", _("kept until"), _since(job.kept_until, now)),
         Fact("value_shown", _("value"), _value(job, declaration)),
-        Fact("error_shown", _("error"), showing.block(translated(job.error))),
+        Fact("error_shown", _("error"), showing.block(redaction.error(job.error))),
         Fact("traceback_shown", _("traceback"), showing.block(job.traceback)),
     ]
 
@@ -140,7 +140,7 @@ def _unreadable(job: Job, declaration: Declaration) -> str:
         declaration.codec.read(job.value)
     except CorruptError as error:
         # The error names keys, and may quote what it met.
-        why = "" if redaction.hides() else str(error)
+        why = error.without_values if hides() else error
         return format_html('<p class="tinystore-note">{} {}</p>', _("It no longer reads as its queue's type."), why)
     return ""
 

@@ -25,7 +25,6 @@ from .aliases import chosen_alias
 from .filters import DatabaseFilter, GroupFilter, QueueFilter, StateFilter, beginning_with
 from .operating import OperatingAdmin
 from .paging import JobList
-from .stored import translated
 from .verbs import VERBS
 
 
@@ -135,7 +134,7 @@ class JobAdmin(OperatingAdmin):
 
     @admin.display(description=gettext_lazy("error"))
     def short_error(self, job: Job) -> str:
-        return showing.line(translated(job.error))
+        return showing.line(redaction.error(job.error))
 
     @admin.display(description=gettext_lazy("progress"))
     def progress_bar(self, job: Job) -> str:

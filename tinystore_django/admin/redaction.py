@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
 
 import msgspec
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from .. import conf
+from ..values import is_bare
+from ..withholding import hides
 from . import showing
+from .stored import UNREAD, translated
 
 logger = logging.getLogger("tinystore_django")
 
@@ -19,46 +21,44 @@ def value(queue: str, text: str | None) -> str:
     """JSON of a job of that queue in its own lines, as the project lets it be seen."""
     try:
         return showing.json_block(_redacted(queue, text))
-    except HiddenError:
-        return _hidden()
+    except HiddenError as hidden:
+        return _hidden(hidden)
 
 
 def progress(queue: str, text: str | None) -> str:
     """A run's progress for a list, as the project lets it be seen."""
     try:
         return showing.bar(_redacted(queue, text))
-    except HiddenError:
-        return _hidden()
+    except HiddenError as hidden:
+        return _hidden(hidden)
 
 
-def hides() -> bool:
-    """Whether the project has something to hide, so that nothing may be shown around its function."""
-    return conf.given("REDACT") is not None
+def error(text: str | None) -> str | None:
+    """An error of a job in the operator's language, without a value that one of ours quotes where values are hidden."""
+    if text and hides() and text.startswith(UNREAD) and not is_bare(text.removeprefix(f"{UNREAD}: value")):
+        text = UNREAD
+    return translated(text)
 
 
 class HiddenError(Exception):
-    """What the project would show is not known."""
+    """What the project would show is not known; its text says why, in the operator's language."""
 
 
 def _redacted(queue: str, text: str | None) -> str | None:
     if not text or not hides():
         return text
     try:
+        data = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise HiddenError(_("hidden: it is no JSON, and REDACT is given what JSON has")) from error
+    try:
         hook = conf.redact()
         assert hook is not None
-        return msgspec.json.encode(hook(queue, _data(text))).decode()
+        return msgspec.json.encode(hook(queue, data)).decode()
     except Exception as error:  # whatever a project's function raises, the value stays hidden
         logger.exception("REDACT failed for queue %s: what it was to redact is not shown", queue)
-        raise HiddenError from error
+        raise HiddenError(_("hidden: the project's REDACT function failed")) from error
 
 
-def _data(text: str) -> Any:
-    """What a JSON text says; the text itself where it is none."""
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return text
-
-
-def _hidden() -> str:
-    return format_html('<em class="tinystore-hidden">{}</em>', _("hidden: the project's REDACT function failed"))
+def _hidden(why: HiddenError) -> str:
+    return format_html('<em class="tinystore-hidden">{}</em>', why)

@@ -21,10 +21,9 @@ from ..lifecycle.scheduling import cancelled, open_all
 from ..models import Job, Schedule
 from ..registry import find
 from ..timing import clock
-from . import showing
+from . import redaction, showing
 from .pages import may
 from .pauses import PERMISSION, PausingAdmin, checked
-from .stored import translated
 from .verbs import RUN, left, said
 
 
@@ -109,7 +108,7 @@ def _shown(job: Repeating, now: datetime, since: datetime | None, notes: list[st
         next=_next(job, now),
         last=showing.due(job.last_run.started_at, now) if job.last_run else showing.NOTHING,
         took=timetable.took(job.last_run) if job.last_run else showing.NOTHING,
-        error=showing.line(translated(job.error)),
+        error=showing.line(redaction.error(job.error)),
         notes=notes,
         paused=showing.away(since, now) if since else "",
         can_run=job.state in RUN.states,

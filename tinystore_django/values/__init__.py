@@ -6,6 +6,7 @@ says nothing) is refused when the value is written, so that a handler gets what 
 
 from .answers import codec_of, json_text, read_json
 from .codec import LONGEST_VALUE, Codec
+from .places import is_bare
 from .text import check_text, clean, cut, error_text, first_line, is_text, plain
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "cut",
     "error_text",
     "first_line",
+    "is_bare",
     "is_text",
     "json_text",
     "plain",

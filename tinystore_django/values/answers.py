@@ -11,7 +11,7 @@ import msgspec
 from ..errors import InvalidError
 from .codec import Codec
 from .faults import fault
-from .parts import DEEPEST, told
+from .parts import DEEPEST, refused
 from .places import stumble
 from .writing import check_size, encode, has_nul, is_too_deep
 
@@ -27,7 +27,7 @@ def json_text(value: object, what: str, limit: int) -> str:
         raise
     except Exception as error:  # a class of the program's own may raise anything as it is written
         found = fault(value, what, False, error) or stumble(error, what, b"", msgspec.json.decode)
-        raise InvalidError(told(found)) from error
+        raise refused(found, what) from error
     check_size(data, what, limit)
     _check(value, data, what)
     return data.decode()
@@ -37,7 +37,7 @@ def _check(value: object, data: bytes, what: str) -> None:
     # msgspec writes NaN and infinities as null.
     suspect = b"null" in data or b"NaN" in data or b"Infinity" in data or has_nul(data)
     if suspect and (found := fault(value, what, False)):
-        raise InvalidError(told(found))
+        raise refused(found, what)
     if is_too_deep(data):
         raise InvalidError(f"{what}: it nests deeper than {DEEPEST}")
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from ..errors import CorruptError, InvalidError, LimitError
+from ..errors import CorruptError, LimitError, brief
 from .differences import difference
 from .faults import fault
-from .parts import field_names, told
-from .places import stumble
+from .parts import field_names, refused, told
+from .places import bare, stumble
 from .shapes import decoder_for
 from .writing import NUL_REFUSED, check_size, encode, has_nul
 
@@ -48,11 +48,12 @@ class Codec(Generic[T]):
             raise
         except Exception as error:  # a class of the program's own may raise anything as it is written or read
             if wrong := fault(value, what, self._plain, error):
-                raise InvalidError(told(wrong)) from error
-            raise InvalidError(told(stumble(error, what, data, self._decode)) + self._instead(value)) from error
+                raise refused(wrong, what) from error
+            way, why = stumble(error, what, data, self._decode)
+            raise refused((way, brief(why) + self._instead(value)), what) from error
         if found or has_nul(data):
             way, why = found or ("", NUL_REFUSED)
-            raise InvalidError(told(fault(value, what, self._plain) or (what + way, why)))
+            raise refused(fault(value, what, self._plain) or (what + way, why), what)
         return data.decode()
 
     def read(self, text: str) -> T:
@@ -62,7 +63,8 @@ class Codec(Generic[T]):
         except MemoryError:
             raise
         except Exception as error:  # as above
-            raise CorruptError(told(stumble(error, "value", text, self._decode))) from error
+            found = stumble(error, "value", text, self._decode)
+            raise CorruptError(told(found), without_values=bare(error, "value")) from error
 
     def _instead(self, value: object) -> str:
         """What to give, where the value is not of the queue's class."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from ..errors import brief, quoted
+from ..errors import InvalidError, brief, quoted
 from .hooks import is_pydantic
 
 # Where a part is, as `value.lines[2].price`, and what is the matter with it.
@@ -45,6 +45,11 @@ def parts(value: object) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         for index, item in enumerate(value):
             yield f"[{index}]", item
+
+
+def refused(found: Finding, what: str) -> InvalidError:
+    """Returns the error about a value that cannot be kept."""
+    return InvalidError(told(found), without_values=f"{what}: it cannot be kept as JSON of its type")
 
 
 def told(found: Finding) -> str:

@@ -14,6 +14,21 @@ from .parts import Finding
 Decode = Callable[[bytes | str], Any]
 
 _AT, _IN_KEY = " - at `", "key` in `"
+_KIND = "(?:int|float|number|str|bool|null|bytes|array|object|set|date|datetime|time|duration|timedelta|uuid|decimal)"
+# What msgspec says of a type alone, behind a way of fields and indexes.
+_BARE = re.compile(
+    rf"""
+    (?: \.\w{{1,100}} | \[[0-9]{{1,20}}\] | \[\.\.\.\] ){{0,200}} :\ (?: its\ key:\ )?
+    (?: it\ is\ not\ of\ its\ type
+      | Expected\ {_KIND} (?: \ \|\ {_KIND} ){{0,9}} (?: ,\ got\ {_KIND} )?
+      | Expected\ {_KIND} \ (?: of\ length\ )? [<>]=?\ -?[0-9.]{{1,20}}
+      | Object\ missing\ required\ field\ \w{{1,100}}
+      | Input\ data\ was\ truncated | JSON\ is\ malformed:\ [a-z\ ]{{1,100}}\ \(byte\ [0-9]{{1,20}}\)
+      | Invalid\ (?: UUID | decimal\ string | base64\ encoded\ string )
+      | Invalid\ RFC3339\ encoded\ (?: date | datetime | time ) )
+    """,
+    re.VERBOSE,
+)
 _STEP = re.compile(r"\[\.\.\.\]|\[\d+\]|\.[^.\[]+")
 
 
@@ -32,6 +47,19 @@ def stumble(error: Exception, what: str, text: bytes | str, decode: Decode) -> F
     except (LookupError, TypeError):  # a name with a dot or a bracket in it makes the way ambiguous
         key = None
     return what + path, why if key is None else f"its key {quoted(key)}: {why}"
+
+
+def bare(error: Exception, what: str) -> str:
+    """Returns where reading stumbled and why, without what was read: neither the keys on the way nor a value."""
+    why, path, in_key = _split(str(error))
+    found = f"{what}{path or ''}: {'its key: ' if in_key else ''}{why}"
+    # What a class of the program's own raises as it is made may quote anything.
+    return found if error.__cause__ is None and is_bare(found.removeprefix(what)) else f"{what}: it is not of its type"
+
+
+def is_bare(found: str) -> bool:
+    """Says whether a way and a reason name nothing but what a type is made of."""
+    return _BARE.fullmatch(found) is not None
 
 
 def _split(message: str) -> tuple[str, str | None, bool]:

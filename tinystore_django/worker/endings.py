@@ -9,7 +9,8 @@ import traceback
 from ..control import Control, Outcome
 from ..errors import CorruptError, RunStopped
 from ..lifecycle.aftermath import Ending
-from ..values import clean, error_text
+from ..values import clean
+from ..withholding import error_text, quotes_values
 
 # A kept traceback's longest, in characters: its two ends say most.
 LONGEST_TRACEBACK = 40_000
@@ -46,7 +47,9 @@ def _refused(error: str) -> Ending:
 
 def unreadable(error: CorruptError) -> Ending:
     """A value that is not the queue's type any more: failed for good."""
-    return Ending("failed", error_text(f"its value no longer reads: {error}"), raised=True)
+    said = "its value no longer reads"
+    told = CorruptError(f"{said}: {error}", without_values=f"{said}: {error.without_values}")
+    return Ending("failed", error_text(told), raised=True)
 
 
 def raised(error: BaseException, run: Control, timeout: int) -> Ending:
@@ -59,8 +62,15 @@ def raised(error: BaseException, run: Control, timeout: int) -> Ending:
 
 
 def _traceback(error: BaseException) -> str:
-    text = clean("".join(traceback.format_exception(error)))
+    text = clean("".join(_lines(error)))
     if len(text) <= LONGEST_TRACEBACK:
         return text
     half = LONGEST_TRACEBACK // 2
     return f"{text[:half]}\n…\n{text[-half:]}"
+
+
+def _lines(error: BaseException) -> list[str]:
+    if quotes_values(error):
+        # A traceback ends with each error's text, which nothing takes out of it again.
+        return [*traceback.format_tb(error.__traceback__), f"{type(error).__name__}: {error_text(error)}\n"]
+    return traceback.format_exception(error)
