@@ -39,7 +39,7 @@ class Page:
     @property
     def note(self) -> str:
         """What a page says of an address that means nothing."""
-        found = re.search(r'<p class="errornote">(.*?)</p>', self.html, re.DOTALL)
+        found = re.search(r'<p class="(?:errornote|tinystore-gone)">(.*?)</p>', self.html, re.DOTALL)
         return " ".join(text(found[1]).split()) if found else ""
 
     @property

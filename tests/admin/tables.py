@@ -37,7 +37,7 @@ class Table:
     @property
     def note(self) -> str:
         """What the page says of an address that means nothing."""
-        found = re.search(r'<p class="errornote">(.*?)</p>', self.html, re.DOTALL)
+        found = re.search(r'<p class="(?:errornote|tinystore-gone)">(.*?)</p>', self.html, re.DOTALL)
         return " ".join(text(found[1]).split()) if found else ""
 
     @property

@@ -53,7 +53,7 @@ def test_a_job_past_its_keep_is_not_shown(five: Five, clock: Clock, listed: Page
     clock.advance("2d")
 
     assert listed().column("named") == ["running", "waiting", "scheduled"]
-    assert opened(five["failed"]).status == 302
+    assert opened(five["failed"]).note == "It failed, and is kept no longer."
 
 
 def test_a_job_without_an_id_is_listed_and_opened(emails: Queue[Any], listed: Pages, opened: Pages) -> None:

@@ -65,6 +65,9 @@ class Operator:
     def told(self) -> str:
         return steadily(self._chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".messagelist").text)
 
+    def became(self) -> str:
+        return steadily(self._chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".tinystore-gone").text)
+
     def has_width(self, width: int) -> None:
         """Reads the page again in a window so wide."""
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
@@ -189,6 +192,18 @@ def test_a_list_shows_by_itself_what_has_become_of_its_jobs(emails: Queue[Any], 
     emails.cancel("to-dan")
 
     operator.wait_for_column("named", ["to-cyd", "to-bob", "to-ada"])
+
+
+def test_a_job_that_ends_well_while_it_is_looked_at_stays(emails: Queue[Any], operator: Operator) -> None:
+    operator.follow("to-dan")
+    assert operator.field("value_shown") == '"dan"'
+
+    emails.set("to-dan", "dan", delay="0s")
+    emails.run_due(lambda to: None)
+
+    assert operator.became() == "It is done, and removed."
+    assert operator.field("value_shown") == '"dan"'
+    assert not operator.has("button[name=verb]")
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

@@ -20,16 +20,17 @@ from ..lifecycle.locking import State
 from ..lifecycle.reading import due_at, state_of
 from ..models import Job
 from ..timing import clock
-from . import detail, redaction, showing, unread
+from . import detail, gone, redaction, showing, unread
 from .aliases import chosen_alias
 from .filters import DatabaseFilter, GroupFilter, QueueFilter, StateFilter, beginning_with
+from .looking_back import GoneAdmin
 from .operating import OperatingAdmin
 from .paging import JobList
 from .verbs import VERBS
 
 
 @admin.register(Job)
-class JobAdmin(OperatingAdmin):
+class JobAdmin(GoneAdmin, OperatingAdmin):
     """The jobs of the database that the project's routers name for writing them, or of another one with queues."""
 
     list_display = ("queue", "named", "state_now", "due_at", "attempt", "grouped", "short_error", "progress_bar")
@@ -97,10 +98,13 @@ class JobAdmin(OperatingAdmin):
         if not self.has_view_permission(request, job):
             raise PermissionDenied
         if job is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
-        context = {**self.admin_site.each_context(request), **self._page(request, job), **(extra_context or {})}
+            return self.without_job(request, unquote(object_id))
+        page = self._page(request, job)
+        context = {**self.admin_site.each_context(request), **page, **(extra_context or {})}
         request.current_app = self.admin_site.name
-        return TemplateResponse(request, "admin/tinystore_django/job/detail.html", context)
+        response = TemplateResponse(request, "admin/tinystore_django/job/detail.html", context)
+        gone.remember(request, response, job, page["facts"])
+        return response
 
     def _page(self, request: HttpRequest, job: Any) -> dict[str, Any]:
         state = "gone" if job.cancelled else state_of(job, job.now)

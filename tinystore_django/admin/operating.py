@@ -111,11 +111,17 @@ class OperatingAdmin(JobModelAdmin):
         outcome = verb.apply(jobs.db, keys, *more)
         if text := said(verb, outcome):
             self.message_user(request, text, messages.SUCCESS)
-            log.entry(request, Job, " ".join(filter(None, (text, left(verb, outcome)))), job)
+            self._log(request, " ".join(filter(None, (text, left(verb, outcome)))), jobs.db, job)
         if text := left(verb, outcome):
             self.message_user(request, text, messages.WARNING)
         if not keys:
             self.message_user(request, NONE_LEFT, messages.WARNING)
+
+    def _log(self, request: HttpRequest, text: str, alias: str, job: Job | None) -> None:
+        if job is None:
+            log.entry(request, Job, str(self.opts.verbose_name_plural), text)
+        else:
+            log.entry(request, Job, str(job), text, log.object_id(alias, job.pk))
 
     def _ask_time(
         self, request: HttpRequest, form: MoveForm, hidden: Mapping[str, list[str]], job: Job | None = None

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.forms import Media
@@ -16,7 +14,6 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
 
-from ..lifecycle.locking import known
 from . import unread
 from .aliases import PARAMETER, carried, chosen_alias, known_aliases, with_query
 from .verbs import VERBS
@@ -106,17 +103,6 @@ class PageAdmin(ModelAdmin):
     def list_of(self, model: str) -> str:
         """The address of a model's list, or of the page in its place."""
         return reverse(f"admin:{self.opts.app_label}_{model}_changelist", current_app=self.admin_site.name)
-
-    def log(self, request: HttpRequest, name: str, text: str) -> None:
-        """One entry in Django's log of what was done."""
-        LogEntry.objects.create(
-            user_id=known(request.user.pk),
-            content_type=ContentType.objects.get_for_model(self.model, for_concrete_model=False),
-            object_id=name,
-            object_repr=name,
-            action_flag=CHANGE,
-            change_message=text,
-        )
 
 
 def may(request: HttpRequest, permission: str) -> bool:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from ..errors import InvalidError
 from ..lifecycle.pausing import pause, resume
 from ..options import check_name
+from . import log
 from .pages import PageAdmin, may
 
 PERMISSION = "pause_queue"
@@ -53,7 +54,7 @@ class PausingAdmin(PageAdmin):
     def say(self, request: HttpRequest, name: str, done: bool, said: str, otherwise: str) -> None:
         """What was done, which is one entry in Django's log, or why nothing was."""
         if done:
-            self.log(request, name, said % {"name": name})
+            log.entry(request, self.model, name, said % {"name": name}, name)
             self.message_user(request, said % {"name": name}, messages.SUCCESS)
         else:
             self.message_user(request, otherwise % {"name": name}, messages.WARNING)

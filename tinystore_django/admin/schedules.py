@@ -21,7 +21,7 @@ from ..lifecycle.scheduling import cancelled, open_all
 from ..models import Job, Schedule
 from ..registry import find
 from ..timing import clock
-from . import redaction, showing
+from . import log, redaction, showing
 from .pages import may
 from .pauses import PERMISSION, PausingAdmin, checked
 from .verbs import RUN, left, said
@@ -88,7 +88,7 @@ class ScheduleAdmin(PausingAdmin):
         keys = Job.objects.using(alias).filter(queue=name, key=name, released=False).values_list("pk", flat=True)
         outcome = RUN.apply(alias, list(keys[:1]))
         if text := said(RUN, outcome):
-            self.log(request, name, text)
+            log.entry(request, self.model, name, text, name)
             self.message_user(request, text, messages.SUCCESS)
         else:
             kept = left(RUN, outcome) or _("No worker has started with %(name)s yet.") % {"name": name}

@@ -10,8 +10,23 @@
         document.activeElement?.matches(typing) ||
         [...document.querySelectorAll(".tinystore-time")].some((field) => field.value !== "") ||
         String(getSelection()) !== "";
-    const look = () => {
-        if (!busy()) {
+    // A job that has gone meanwhile stays as it was seen last, with what became of it.
+    const stays = async (job) => {
+        const answer = await fetch(location.href);
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const gone = page.querySelector(".tinystore-gone");
+        if (gone !== null) {
+            job.querySelector(".tinystore-verbs")?.remove();
+            job.prepend(document.adoptNode(gone));
+        }
+        return gone !== null;
+    };
+    const look = async () => {
+        const job = document.querySelector(".tinystore-job");
+        if (busy() || document.querySelector(".tinystore-gone") !== null) {
+            return;
+        }
+        if (job === null || !(await stays(job).catch(() => false))) {
             location.reload();
         }
     };
