@@ -24,7 +24,7 @@ def tinystore_clock() -> Iterator[Clock]:
 
 
 @pytest.fixture
-def tinystore_run_due() -> Callable[[], int]:
+def tinystore_run_due() -> Callable[..., int]:
     """Runs what is due in every declared queue and schedule: `assert tinystore_run_due() == 1`."""
     from .testing import run_due
 

@@ -217,18 +217,18 @@ class Queue(Generic[T]):
         declaration = self._declaration.handled_by(handler)
         return Worker([declaration], concurrency=_concurrency(concurrency)).start()
 
-    def run_due(self, handler: Callable[..., Any] | None = None, *, concurrency: int | None = None) -> int:
+    def run_due(
+        self, handler: Callable[..., Any] | None = None, *, concurrency: int | None = None, raises: bool = False
+    ) -> int:
         """Runs in this thread what is due, and what falls due meanwhile; how many runs were settled.
 
-        A handler that raises does not raise out of it. Inside an open transaction, as in TestCase, each handler
-        runs in a savepoint. A concurrency above 1 uses threads, but inside an open transaction, whose rows no
-        other thread sees.
+        Inside an open transaction each handler runs in a savepoint, and a concurrency above 1 uses no threads. With
+        `raises` the first exception of a handler ends it, once its run is settled, and is raised; else none is.
 
         Raises:
             InvalidError: there is no handler, or the concurrency is not a whole number from 1.
         """
-        declaration = self._declaration.handled_by(handler)
-        return run_due([declaration], _concurrency(concurrency))
+        return run_due([self._declaration.handled_by(handler)], _concurrency(concurrency), raises)
 
     aadd = twin(add)
     aadd_many = twin(add_many)

@@ -69,13 +69,17 @@ class Schedule:
         """
         return Worker([self._declaration.handled_by(handler)]).start()
 
-    def run_due(self, handler: Callable[..., Any] | None = None) -> int:
+    def run_due(self, handler: Callable[..., Any] | None = None, *, raises: bool = False) -> int:
         """Opens it, and runs it in this thread if it is due; how many runs were settled.
+
+        Args:
+            handler: takes the place of the schedule's for this call.
+            raises: the handler's exception is raised, once its run is settled.
 
         Raises:
             InvalidError: there is no handler.
         """
-        return run_due([self._declaration.handled_by(handler)])
+        return run_due([self._declaration.handled_by(handler)], raises=raises)
 
     aget = twin(get)
     acancel = twin(cancel)

@@ -61,15 +61,19 @@ def clock(start: datetime | None = None) -> Iterator[Clock]:
         process_clock.set_frozen(before)
 
 
-def run_due() -> int:
-    """Runs what is due in every declared queue and schedule that has a handler; how many runs were settled."""
+def run_due(*, raises: bool = False) -> int:
+    """Runs what is due in every declared queue and schedule that has a handler; how many runs were settled.
+
+    Args:
+        raises: the first exception of a handler is raised, once its run is settled; what was not started stays due.
+    """
     by_alias: dict[str, list[Declaration]] = {}
     for declaration in declared():
         if declaration.handler is not None:
             by_alias.setdefault(declaration.alias, []).append(declaration)
     settled, goes_on = 0, True
     while goes_on:  # a handler may add to a queue of another database, so until a whole pass finds nothing
-        ran = [inline.run_here(some) for some in by_alias.values()]
+        ran = [inline.run_here(some, raises) for some in by_alias.values()]
         settled += sum(one.settled for one in ran)
         goes_on = any(one.started for one in ran)
     return settled

@@ -47,7 +47,7 @@ def right(at: datetime) -> None:
     emails.set("x", Email("ada"), every=timedelta(hours=1))
     assert_type(emails.cancel("x"), bool)
     assert_type(emails.in_(transaction), Queue[Email])
-    assert_type(emails.run_due(), int)
+    assert_type(emails.run_due(raises=True), int)
     job = emails.get("x")
     assert_type(job, Job[Email] | None)
     if job:

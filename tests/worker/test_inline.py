@@ -11,11 +11,12 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import IntegrityError, OperationalError, connection, transaction
 
-from tests.byhand import ALONE_OR_IN_A_BLOCK, NOON, Hand, after, how
+from tests.byhand import ALONE_OR_IN_A_BLOCK, NOON, Hand, after, how, row
 from tests.project.models import Order
-from tinystore_django import Backoff, InvalidError, Queue, Run, Store, models, testing
+from tinystore_django import Backoff, Concurrency, CorruptError, InvalidError, Queue, Run, Store, models, testing
 from tinystore_django.lifecycle import leasing
 from tinystore_django.lifecycle.claiming import claim
 from tinystore_django.signals import job_settled, job_started
@@ -639,3 +640,151 @@ def test_a_lost_run_is_told_of_by_whoever_takes_its_job_back(
 
     assert [outcome for outcome, _ in told] == outcomes
     assert told[0][1] == "the worker was lost"
+
+
+# raises=True.
+
+
+class Refused(Exception):
+    """What a handler raises."""
+
+
+def refuse(value: str) -> None:
+    raise Refused(value)
+
+
+@pytest.mark.parametrize("block", ALONE_OR_IN_A_BLOCK)
+def test_it_raises_the_first_exception_of_a_handler_once_its_run_is_settled(block: Any, emails: Queue[Any]) -> None:
+    settled: list[str] = []
+
+    def hear(id: str, outcome: str, **about: Any) -> None:
+        settled.append(f"{id} {outcome}")
+
+    def handler(value: str) -> None:
+        Order.objects.create(email=value)
+        if value != "good":
+            refuse(value)
+
+    for value in ("good", "bad", "worse"):
+        emails.add(value, id=value)
+    job_settled.connect(hear, sender="emails")
+    try:
+        with block():
+            with pytest.raises(Refused, match="^bad$") as caught:
+                emails.run_due(handler, raises=True)
+
+            assert caught.traceback[-1].name == "refuse"
+            assert settled == ["good done", "bad retry"]
+            assert how(emails.get("bad")) == ("scheduled", 1, "bad")
+            assert how(emails.get("worse")) == ("waiting", 0, None)
+            assert not models.Lease.objects.exists()
+            assert emails.run_due(handler) == 1  # nothing is raised unless it is asked for
+    finally:
+        job_settled.disconnect(hear, sender="emails")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_raises_what_a_handler_in_another_thread_raised_and_lets_the_others_end(emails: Queue[Any]) -> None:
+    both = threading.Barrier(2, timeout=20)
+    raised = threading.Event()
+
+    def handler(value: str) -> None:
+        if value in ("bad", "good"):
+            both.wait()
+        if value == "bad":
+            refuse(value)
+        raised.wait(20)
+
+    def settled(id: str, **about: Any) -> None:
+        raised.set()
+
+    job_settled.connect(settled, sender="emails")
+    for value in ("bad", "good", "claimed as the first is settled", "later"):
+        emails.add(value, id=value)
+    try:
+        with pytest.raises(Refused, match="^bad$"):
+            emails.run_due(handler, concurrency=2, raises=True)
+    finally:
+        job_settled.disconnect(settled, sender="emails")
+
+    assert how(emails.get("bad")) == ("scheduled", 1, "bad")
+    assert emails.get("good") is None
+    assert how(emails.get("later")) == ("waiting", 0, None)
+
+
+def test_it_raises_what_an_async_handler_raised_and_from_its_async_twin(emails: Queue[Any]) -> None:
+    async def handler(value: str) -> None:
+        refuse(value)
+
+    emails.add("a")
+    with pytest.raises(Refused):
+        emails.run_due(handler, raises=True)
+    emails.add("b")
+    with pytest.raises(Refused, match="^b$"):
+        async_to_sync(emails.arun_due)(handler, raises=True)
+
+
+def test_it_raises_what_fails_at_the_end_of_an_atomic_handlers_transaction(emails: Queue[Any]) -> None:
+    emails.handler(atomic=True)(refuse)
+    emails.add("a")
+
+    with pytest.raises(Refused):
+        emails.run_due(raises=True)
+
+
+def test_a_value_that_does_not_read_is_raised_too(shop: Store, clock: Clock) -> None:
+    numbers = shop.queue("numbers", int)
+    numbers.add(1, id="x")
+    models.Job.objects.update(value='"one"')
+
+    with pytest.raises(CorruptError):
+        numbers.run_due(print, raises=True)
+    assert how(numbers.get("x"))[0] == "failed"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("answer", [lambda run: run.retry(), lambda run: run.snooze("1m"), lambda run: run.fail("no")])
+def test_an_answer_is_no_exception(answer: Any, emails: Queue[Any]) -> None:
+    emails.add("a")
+
+    assert emails.run_due(lambda value, run: answer(run), raises=True) == 1
+
+
+def test_what_a_handler_raises_because_its_job_is_cancelled_is_not_raised(emails: Queue[Any]) -> None:
+    def handler(value: str, run: Run) -> None:
+        emails.cancel("x")
+        run.step("next", lambda: 1)
+
+    emails.add("a", id="x")
+
+    assert emails.run_due(handler, raises=True) == 0
+
+
+def test_a_schedule_raises_what_its_handler_raised(shop: Store, clock: Clock) -> None:
+    nightly = shop.schedule("nightly", every="1h")
+    nightly.run_due(lambda: None)
+    clock.advance("1h")
+
+    with pytest.raises(ZeroDivisionError):
+        nightly.run_due(lambda: 1 / 0, raises=True)
+    assert nightly.get().error == "division by zero"  # type: ignore[union-attr]
+
+
+def test_run_due_of_all_raises_what_a_handler_raised(emails: Queue[Any], tinystore_run_due: Any) -> None:
+    emails.handler(refuse)
+    emails.add("a")
+    emails.add("b")
+
+    for run_due, value in ((testing.run_due, "a"), (tinystore_run_due, "b")):
+        with pytest.raises(Refused, match=value):
+            run_due(raises=True)
+
+
+def test_a_groups_next_job_is_brought_back_though_an_exception_is_raised(shop: Store, clock: Clock) -> None:
+    queue = shop.queue("grouped", concurrency=Concurrency(group=1))
+    for value in ("a", "b"):
+        queue.add(value, id=value, group="g")
+
+    with pytest.raises(Refused):
+        queue.run_due(refuse, raises=True)
+
+    assert row(key="b").state == models.Job.State.READY

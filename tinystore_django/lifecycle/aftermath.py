@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..databases.rows import Held, Seen, Settled
@@ -31,6 +31,7 @@ class Ending:
     at: int | None = None
     delay: int | None = None
     raised: bool = False  # not an answer: what an atomic handler wrote is rolled back
+    exception: BaseException | None = field(default=None, compare=False)
 
     def time(self, now: int) -> int | None:
         """When the answer asks the job to run again, brought into the years that can be written."""

@@ -49,7 +49,7 @@ def unreadable(error: CorruptError) -> Ending:
     """A value that is not the queue's type any more: failed for good."""
     said = "its value no longer reads"
     told = CorruptError(f"{said}: {error}", without_values=f"{said}: {error.without_values}")
-    return Ending("failed", error_text(told), raised=True)
+    return Ending("failed", error_text(told), raised=True, exception=error)
 
 
 def raised(error: BaseException, run: Control, timeout: int) -> Ending:
@@ -58,7 +58,7 @@ def raised(error: BaseException, run: Control, timeout: int) -> Ending:
         text = f"the run passed its timeout of {timeout / 1e6:.6f}".rstrip("0").rstrip(".") + " s"
     else:
         text = error_text(error)
-    return Ending("retry", text, _traceback(error), raised=True)
+    return Ending("retry", text, _traceback(error), raised=True, exception=error)
 
 
 def _traceback(error: BaseException) -> str:

@@ -32,6 +32,10 @@ from .tally import Tally
 logger = logging.getLogger("tinystore_django")
 
 
+# Hears of a settled run: its job, how it ended, and the outcome.
+OnSettled = Callable[[Held, Ending, str], object]
+
+
 class Hold:
     """One lease at a time, shared by the threads of its worker."""
 
@@ -50,9 +54,15 @@ class Hold:
         self.openings: list[Callable[[], object]] = []  # what is to be done before anything runs
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
+        self.on_settled: OnSettled = lambda held, ending, outcome: None
         self.reported = False  # whether any of its runs showed progress
         self.moves = Moves(self.alias)
         self.floors, self.counts = Floors(), Counts()
+
+    def settled(self, held: Held, ending: Ending, outcome: str) -> None:
+        """Takes in that a run was settled."""
+        self.tally.ended(held, outcome)
+        self.on_settled(held, ending, outcome)
 
     def moved(self, queues: Iterable[str]) -> None:
         """Has whoever watches jobs of these queues told soon."""

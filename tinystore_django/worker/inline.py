@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from ..databases import database
 from ..databases.base import Database
 from ..databases.rows import Held
 from ..lifecycle import asides
-from ..lifecycle.aftermath import LOST
+from ..lifecycle.aftermath import LOST, Ending
 from ..lifecycle.claiming import claim
 from ..lifecycle.settling import settle_alone
 from ..registry import Declaration
@@ -39,37 +39,62 @@ class Ran(NamedTuple):
     started: bool  # whether anything ran: a run whose job was taken back or cancelled settles nothing
 
 
-def run_due(declarations: Sequence[Declaration], concurrency: int | None = None) -> int:
+def run_due(declarations: Sequence[Declaration], concurrency: int | None = None, raises: bool = False) -> int:
     """Runs what is due, and what falls due meanwhile; how many runs were settled.
 
     With a concurrency above 1 it uses threads. Where no other thread sees what this one does, inside an open
-    transaction or on a database in memory, it never does.
+    transaction or on a database in memory, it never does. With `raises` the first exception of a handler ends it,
+    once that run is settled, and is raised.
     """
     if (concurrency or 1) > 1 and not database(declarations[0].alias).is_alone():
-        return _run_in_threads(declarations, concurrency)
-    return run_here(declarations).settled
+        return _run_in_threads(declarations, concurrency, raises)
+    return run_here(declarations, raises).settled
 
 
-def run_here(declarations: Sequence[Declaration]) -> Ran:
+def run_here(declarations: Sequence[Declaration], raises: bool = False) -> Ran:
     """The same in the calling thread. Inside an open transaction each handler runs in a savepoint."""
     with database(declarations[0].alias).read_committed():
         open_all(declarations)
     with Interrupt() as interrupt, _holding(declarations) as (hold, alone):
-        here = _Here(hold, alone, interrupt)
+        here = _Here(hold, alone, interrupt, _Failure(raises))
         started = False
         while sum(here.run_one(one) for one in declarations):
             started = True
         return Ran(here.settled, started)
 
 
-def _run_in_threads(declarations: Sequence[Declaration], concurrency: int | None) -> int:
-    worker = Worker(declarations, concurrency=concurrency, until_idle=True)
+def _run_in_threads(declarations: Sequence[Declaration], concurrency: int | None, raises: bool) -> int:
+    failure = _Failure(raises)
+    worker = Worker(declarations, concurrency=concurrency, until_idle=True, on_settled=failure.note)
+    failure.then = worker.ask_to_stop  # what it has started ends as well
     try:
         worker.start().wait()
     except BaseException:  # Ctrl-C: its threads would go on
         worker.stop(grace=0.0)
         raise
+    failure.check()
     return worker.settled
+
+
+class _Failure:
+    """The first exception out of a handler, where the caller is to be given it."""
+
+    def __init__(self, raises: bool) -> None:
+        self.then: Callable[[], object] = lambda: None
+        self._raises = raises
+        self._error: BaseException | None = None
+
+    def note(self, held: Held, ending: Ending, outcome: str) -> None:
+        """Hears of a settled run."""
+        if self._raises and self._error is None and ending.raised and outcome != "cancelled":
+            self._error = ending.exception
+            if self._error is not None:
+                self.then()
+
+    def check(self) -> None:
+        """Raises it."""
+        if self._error is not None:
+            raise self._error
 
 
 @contextmanager
@@ -122,8 +147,10 @@ def _giving_back(hold: Hold, store: Database) -> Iterator[None]:
 class _Here:
     """Runs jobs in this thread, one at a time: what is not running is waiting, and may be changed."""
 
-    def __init__(self, hold: Hold, alone: Alone | None, interrupt: Interrupt) -> None:
+    def __init__(self, hold: Hold, alone: Alone | None, interrupt: Interrupt, failure: _Failure) -> None:
         self.settled = 0
+        self._failure = failure
+        hold.on_settled = failure.note
         self._hold = hold
         self._alone = alone
         self._interrupt = interrupt
@@ -136,6 +163,7 @@ class _Here:
         for held in claimed.held:
             self._run(declaration, held)
         asides.ended(hold.alias, claimed.held)
+        self._failure.check()
         # Jobs may be due in a limited queue whose row somebody else holds.
         return bool(claimed.held or claimed.floored)
 
@@ -156,7 +184,7 @@ class _Here:
             return
         held = ended.task.held
         self.settled += outcome != "cancelled"
-        self._hold.tally.ended(held, outcome)
+        self._hold.settled(held, ended.ending, outcome)
         announcing.settled(held, outcome, ended.ending.error)
 
     def _perform(self, task: Task) -> Ended:

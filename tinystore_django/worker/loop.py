@@ -181,7 +181,7 @@ class Loop(threading.Thread):
                 logger.warning("%s: its job is no longer this worker's, nothing was settled", one.task.control)
             return
         self.settled += outcome != "cancelled"
-        self._hold.tally.ended(one.task.held, outcome)
+        self._hold.settled(one.task.held, one.ending, outcome)
         error = f": {first_line(one.ending.error)}" if outcome in ("retry", "failed") and one.ending.error else ""
         logger.info("%s %s %.0f ms%s", one.task.control, outcome, one.seconds * 1000, error)
         self._announce(one.task.held, outcome, one.ending.error)

@@ -17,7 +17,7 @@ from ..errors import InvalidError
 from ..lifecycle import asides, notices, scheduling
 from ..registry import Declaration
 from ..timing.durations import in_words
-from .hold import Hold, drop
+from .hold import Hold, OnSettled, drop
 from .listening import Listening
 from .loop import Loop, Pace
 from .patience import Patience
@@ -36,6 +36,7 @@ class Worker:
         lease, poll, grace: microseconds; the settings' unless given.
         until_idle: ends once nothing is due and nothing runs.
         max_jobs: ends after so many settled runs.
+        on_settled: hears of each settled run, in the loop's thread.
 
     Raises:
         InvalidError: nothing to run, or queues of more than one database.
@@ -51,6 +52,7 @@ class Worker:
         grace: int | None = None,
         until_idle: bool = False,
         max_jobs: int | None = None,
+        on_settled: OnSettled | None = None,
     ) -> None:
         self.declarations = _of_one_database(list(declarations))
         self.alias = self.declarations[0].alias
@@ -58,6 +60,7 @@ class Worker:
         self.grace = (conf.grace() if grace is None else grace) / 1e6
         self.poll = conf.poll() if poll is None else poll
         self._hold = Hold(self.declarations, conf.lease() if lease is None else lease, self.woken)
+        self._hold.on_settled = on_settled or self._hold.on_settled
         self.patience = Patience(self.alias)
         pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs)
         self._loop = Loop(self._hold, pace, self.patience)
