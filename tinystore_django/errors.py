@@ -33,7 +33,11 @@ class LimitError(TinystoreError):
 
 
 class ConflictError(TinystoreError):
-    """Raised in a handler whose job is no longer its own: its lease was lost, or the job was cancelled."""
+    """Raised when a row is not this call's to write.
+
+    In a handler: its job is no longer its own, as its lease was lost or the job was cancelled. By add, add_many, set
+    and a schedule's opening: the database does not keep the row, as with a trigger or row level security.
+    """
 
 
 class CorruptError(TinystoreError):

@@ -48,7 +48,8 @@ GROUP, ASIDE, KEPT, ENDED = (
     "tinystore_job_ended",
 )
 DONE_KEY, ENDED_GROUP = "tinystore_job_done_key", "tinystore_job_ended_group"
-INDEXES = (READY, KEY, RUNNING, GROUP, ASIDE, KEPT, ENDED, DONE_KEY, ENDED_GROUP)
+# Not KEY, which an add names: without it there would be none.
+INDEXES = (READY, RUNNING, GROUP, ASIDE, KEPT, ENDED, DONE_KEY, ENDED_GROUP)
 
 # A line such as: SEARCH job USING COVERING INDEX tinystore_job_ready (queue=? AND at<?)
 STEP = re.compile(r"(?P<how>SCAN|SEARCH) (?P<table>\w+)(?: USING .*?(?P<index>PRIMARY KEY|tinystore_\w+))?")

@@ -17,7 +17,7 @@ from ..lifecycle import notices
 from ..lifecycle.figures import alive
 from ..lifecycle.pausing import paused
 from ..lifecycle.repeating import Repeating
-from ..lifecycle.scheduling import cancelled, open_all
+from ..lifecycle.scheduling import cancelled, open_
 from ..models import Job, Schedule
 from ..registry import find
 from ..timing import clock
@@ -80,7 +80,7 @@ class ScheduleAdmin(PausingAdmin):
             self.message_user(request, text % {"name": name}, messages.WARNING)
             return
         opened = name in cancelled(alias)
-        open_all(alias, {name: declaration.repeat})
+        open_(alias, name, declaration.repeat)
         notices.changed(alias, name)
         self.say(request, name, opened, _("Opened %(name)s."), _("Nothing is changed: %(name)s was not cancelled."))
 

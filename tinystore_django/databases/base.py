@@ -70,9 +70,14 @@ class Database(Statements):
         super().__init__(alias)
         self.limits = self.LIMITS(self.run_all)
 
-    def insert(self, new: NewJob) -> bool:
-        """Adds a job unless its id is taken or its queue is full; whether it did."""
-        sql, parameters = insert(new)
+    def insert(self, new: NewJob, unless_taken: bool = True) -> bool:
+        """Adds a job unless its id is taken or its queue is full; whether it did.
+
+        Raises:
+            IntegrityError: the row is in conflict with another, though not by its id; without `unless_taken`, also
+                where the id is taken.
+        """
+        sql, parameters = insert(new, unless_taken)
         with self.connection.cursor() as cursor:
             cursor.execute(self.timed(sql), {**parameters, "now": clock.now()})
             return bool(cursor.rowcount > 0)

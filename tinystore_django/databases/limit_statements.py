@@ -41,7 +41,8 @@ class LimitStatements:
     """
 
     OPEN = """
-        insert into tinystore_django_queue (name) select known.queue from {queues} where true on conflict do nothing
+        insert into tinystore_django_queue (name) select known.queue from {queues} where true
+        on conflict (name) do nothing
     """
 
     MISSING = """

@@ -32,6 +32,7 @@ class PostgreSQL(PostgreSQLRounds):
     # The time of a statement that waited for a lock is older than the wait.
     INSTANT = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
     AMONG = "= any(%(ids)s)"
+    TRIES = 100  # of an add that other transactions keep getting in the way of
 
     CLEAR = """
         delete from tinystore_django_job where id = any(array(
@@ -66,14 +67,15 @@ class PostgreSQL(PostgreSQLRounds):
     def size_expression(self, column: str) -> Func:
         return Func(F(column), function="octet_length", output_field=BigIntegerField())
 
-    def insert(self, new: NewJob) -> bool:
-        try:
-            return super().insert(new)
-        except OperationalError as error:
-            # Under a stricter level than READ COMMITTED, of an id that another transaction has just taken.
-            if self.in_transaction() or not isinstance(error.__cause__, SerializationFailure):
-                raise
-        return self.insert(new)
+    def insert(self, new: NewJob, unless_taken: bool = True) -> bool:
+        for _ in range(self.TRIES - 1):
+            try:
+                return super().insert(new, unless_taken)
+            except OperationalError as error:
+                # Under a stricter level than READ COMMITTED, of an id that another transaction has just taken.
+                if self.in_transaction() or not isinstance(error.__cause__, SerializationFailure):
+                    raise
+        return super().insert(new, unless_taken)
 
     def insert_many(self, batch: Batch) -> int:
         return insert_many(self, batch)

@@ -16,6 +16,7 @@ from django.db.models.expressions import BaseExpression
 from django.db.models.functions import Cast, Length
 
 from ..timing import clock
+from .inserting import UNLESS_TAKEN
 from .listening import FileListener, Listener
 from .rows import Batch, Renewal
 from .sqlite_rounds import SQLiteRounds
@@ -31,9 +32,9 @@ class SQLite(SQLiteRounds):
     VERSION = "pragma data_version"
     ASK = 0.001  # seconds between two tries to renew a lease
 
-    INSERT_ROW = """
+    INSERT_ROW = f"""
         insert into tinystore_django_job (queue, key, value, "group", state, at, due)
-        values (%s, %s, %s, %s, %s, %s, %s) on conflict do nothing
+        values (%s, %s, %s, %s, %s, %s, %s) {UNLESS_TAKEN}
     """
 
     CLEAR = """

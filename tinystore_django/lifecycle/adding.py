@@ -6,10 +6,13 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+
+from django.db import IntegrityError, transaction
 
 from ..databases import database
 from ..databases.rows import NewJob
-from ..errors import LimitError
+from ..errors import ConflictError, LimitError
 from ..models import Job
 from . import notices
 from .locking import State, release
@@ -19,6 +22,8 @@ from .placing import Placing
 _turns: dict[tuple[str, str], threading.Lock] = {}
 # Seconds that one of them waits for those before it.
 TURN = 1.0
+# How often a call looks again at what was in its way, before it says that nothing to be seen is.
+TRIES = 20
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_turns.clear)
@@ -29,17 +34,47 @@ def add(alias: str, new: NewJob) -> bool:
 
     Raises:
         LimitError: the queue holds `max_waiting` jobs that have not started.
+        ConflictError: the database takes the row and does not keep it.
     """
     with in_turn(alias, new.queue, new.max_waiting):
-        while not database(alias).insert(new):
-            if new.key is not None and _taken(alias, new.queue, new.key):
-                return False
-            check_room(alias, new.queue, new.max_waiting)
-            # There is room by now, or the id is that of a job past its keep, or was free again before we looked.
-            if new.key is not None:
-                release(alias, new.queue, new.key)
-    notices.added(alias, new.queue, new.key)
-    return True
+        added = _add(alias, new)
+    if added:
+        notices.added(alias, new.queue, new.key)
+    return added
+
+
+def _add(alias: str, new: NewJob) -> bool:
+    for _ in range(TRIES):
+        if database(alias).insert(new):
+            return True
+        if new.key is not None and _taken(alias, new.queue, new.key):
+            return False
+        check_room(alias, new.queue, new.max_waiting)
+        # There is room by now, or the id is that of a job past its keep, or was free again before we looked.
+        if new.key is not None:
+            release(alias, new.queue, new.key)
+    return _add_unseen(alias, new)
+
+
+def _add_unseen(alias: str, new: NewJob) -> bool:
+    """Adds a job of which no look said why it was not added: False where a row has its id that this connection is not
+    shown, as under row level security."""
+    try:
+        with transaction.atomic(using=alias):
+            if database(alias).insert(replace(new, max_waiting=None), unless_taken=False):
+                return True
+    except IntegrityError:  # of another conflict each of the tries before would have raised
+        return False
+    raise not_kept(new.queue, new.key)
+
+
+def not_kept(queue: str, key: str | None) -> ConflictError:
+    """The error of a row that the database did not take, though nothing that it shows is in the way."""
+    job = "a job" if key is None else f"job {key!r}"
+    return ConflictError(
+        f"{job} of queue {queue!r} was not added, and no row that can be seen is in its way: "
+        f"look for a trigger or a row level security policy of tinystore_django_job"
+    )
 
 
 @contextmanager

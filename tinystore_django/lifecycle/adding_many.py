@@ -16,7 +16,7 @@ from ..models import Job
 from ..options import QueueOptions
 from ..values import check_text
 from . import notices
-from .adding import check_room, in_turn
+from .adding import check_room, in_turn, not_kept
 from .asides import bring_back
 from .placing import Placing
 
@@ -39,6 +39,7 @@ def add_many(alias: str, queue: str, jobs: Sequence[Given], placing: Placing, op
 
     Raises:
         LimitError: with them, more than `max_waiting` jobs would wait.
+        ConflictError: the database takes the rows of some that have no id, and does not keep them.
     """
     stated = _with_states(jobs, options.heads)
     with in_turn(alias, queue, options.max_waiting):
@@ -89,9 +90,13 @@ def _try_all(alias: str, queue: str, jobs: Sequence[Added], placing: Placing, ma
 
 def _insert(alias: str, batch: Batch) -> int:
     added = database(alias).insert_many(batch)
-    if added < len(batch.jobs) and _release(alias, batch):
+    if added == len(batch.jobs):
+        return added
+    named = [job for job in batch.jobs if job[0] is not None]
+    if added < len(batch.jobs) - len(named):  # what has no id is in nobody's way
+        raise not_kept(batch.queue, None)
+    if _release(alias, batch):
         # Those without ids are in already.
-        named = [job for job in batch.jobs if job[0] is not None]
         added += database(alias).insert_many(replace(batch, jobs=named))
     return added
 

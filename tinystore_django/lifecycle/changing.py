@@ -7,7 +7,7 @@ from ..databases.rows import NewJob
 from ..models import Job, Step
 from ..options import QueueOptions
 from . import notices
-from .adding import check_room, in_turn, insert, new_job
+from .adding import TRIES, check_room, in_turn, insert, new_job, not_kept
 from .asides import bring_back
 from .clearing import remember_cancels
 from .locking import NOT_STARTED, State, expired, known, lock
@@ -19,10 +19,14 @@ def set_(alias: str, queue: str, key: str, value: str, placing: Placing, options
 
     Raises:
         LimitError: it would add a job to the `max_waiting` that have not started.
+        ConflictError: a row that this connection is not shown has the id, or the database does not keep the row.
     """
     with in_turn(alias, queue, options.max_waiting):
-        while not _set(alias, queue, key, value, placing, options):
-            pass  # another call added the id between our look and our insert: its job is the one to replace
+        for _ in range(TRIES):
+            if _set(alias, queue, key, value, placing, options):
+                return
+            # Another call added the id between our look and our insert: its job is the one to replace.
+    raise not_kept(queue, key)
 
 
 def _set(alias: str, queue: str, key: str, value: str, placing: Placing, options: QueueOptions) -> bool:

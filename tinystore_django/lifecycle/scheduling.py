@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from django.db import IntegrityError
+
 from ..databases import database
 from ..databases.repeating import opened
 from ..databases.rows import NewJob
+from ..errors import ConflictError
 from ..models import Job, Queue
 from ..timing import clock
 from ..timing.repeats import Repeat
-from .adding import insert
+from .adding import TRIES, insert, not_kept
 from .changing import drop_steps
 from .locking import ENDED, known, lock
 
@@ -19,18 +22,40 @@ from .locking import ENDED, known, lock
 NOTHING = "null"
 
 
-def open_all(alias: str, repeats: Mapping[str, Repeat]) -> None:
-    """Makes the rows of these schedules, or gives them the repeats of the code."""
+def open_all(alias: str, repeats: Mapping[str, Repeat]) -> dict[str, Exception]:
+    """Makes the rows of these schedules, or gives them the repeats of the code. Those that cannot be made, each with
+    what is in the way: the others are open all the same."""
+    unopened: dict[str, Exception] = {}
     if not repeats:
-        return
+        return unopened
     # Unlocked: a transaction that holds a row for long must not hold up a worker's start.
     done = opened(alias, [(name, repeat.text) for name, repeat in repeats.items()])
     for name, repeat in repeats.items():
-        if name not in done:
-            _open(alias, name, repeat)
+        if name in done:
+            continue
+        try:
+            open_(alias, name, repeat)
+        except (IntegrityError, ConflictError) as error:
+            if database(alias).in_transaction():
+                raise  # which it may have broken
+            unopened[name] = error
+    return unopened
 
 
-def _open(alias: str, name: str, repeat: Repeat) -> None:
+def open_(alias: str, name: str, repeat: Repeat) -> None:
+    """Makes the row of one of them.
+
+    Raises:
+        IntegrityError, ConflictError: something is in the way.
+    """
+    for _ in range(TRIES):
+        if _open(alias, name, repeat):
+            return
+        # Another worker opened it between our look and our insert: maybe with another repeat.
+    raise not_kept(name, name)
+
+
+def _open(alias: str, name: str, repeat: Repeat) -> bool:
     store = database(alias)
     with store.own_transaction():
         row = lock(alias, name, name)
@@ -39,10 +64,10 @@ def _open(alias: str, name: str, repeat: Repeat) -> None:
             row = None
         if row is None:
             Queue.objects.using(alias).filter(name=name, cancelled_at__isnull=False).update(cancelled_at=None)
-            # False where another worker opened it first.
-            insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
-        elif row.repeat != repeat.text:
+            return insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
+        if row.repeat != repeat.text:
             _change(row, repeat, store.now())
+    return True
 
 
 def _change(row: Job, repeat: Repeat, now: int) -> None:

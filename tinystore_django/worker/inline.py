@@ -25,9 +25,10 @@ from .connections import in_transaction, looked_after
 from .execution import Ended, Task, new_task, perform
 from .hold import Hold
 from .interrupt import Interrupt
+from .opening import Opening
 from .patience import Patience
 from .upkeep import Upkeep
-from .worker import Worker, open_all
+from .worker import Worker
 
 logger = logging.getLogger("tinystore_django")
 
@@ -54,7 +55,7 @@ def run_due(declarations: Sequence[Declaration], concurrency: int | None = None,
 def run_here(declarations: Sequence[Declaration], raises: bool = False) -> Ran:
     """The same in the calling thread. Inside an open transaction each handler runs in a savepoint."""
     with database(declarations[0].alias).read_committed():
-        open_all(declarations)
+        Opening(declarations).open_or_fail()
     with Interrupt() as interrupt, _holding(declarations) as (hold, alone):
         here = _Here(hold, alone, interrupt, _Failure(raises))
         started = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from types import TracebackType
 
 from django.db import Error
@@ -14,12 +13,13 @@ from .. import conf
 from ..databases import database
 from ..databases.listening import ANY
 from ..errors import InvalidError
-from ..lifecycle import asides, notices, scheduling
+from ..lifecycle import notices
 from ..registry import Declaration
 from ..timing.durations import in_words
 from .hold import Hold, OnSettled, drop
 from .listening import Listening
 from .loop import Loop, Pace
+from .opening import Opening
 from .patience import Patience
 from .upkeep import FAREWELL, Upkeep
 
@@ -87,7 +87,9 @@ class Worker:
 
     def start(self) -> Worker:
         """Opens the schedules and starts the threads. A database that does not answer is waited for by these."""
-        self._hold.openings.append(partial(open_all, self.declarations))
+        opening = Opening(self.declarations)
+        self._hold.openings.append(opening.open)
+        self._hold.reopen = opening.again
         try:
             with database(self.alias).read_committed():
                 self._hold.open()
@@ -143,13 +145,6 @@ class Worker:
     def _on_notice(self, queue: str) -> None:
         if queue == ANY or (queue in self.slots and not self._listening.hears):
             self._loop.wake.notice()
-
-
-def open_all(declarations: Sequence[Declaration]) -> None:
-    """Makes what the database has to hold before these can run: the schedules' rows and the limited queues'."""
-    alias = declarations[0].alias
-    scheduling.open_all(alias, {one.name: one.repeat for one in declarations if one.repeat})
-    asides.tend(alias, {one.name: one.options for one in declarations})
 
 
 def slots(declaration: Declaration, concurrency: int | None) -> int:
