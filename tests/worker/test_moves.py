@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from tests.programs import wait_for
 from tinystore_django import Queue, Run, Store
 from tinystore_django.databases import database
 from tinystore_django.databases.listening import WATCHED, NotifyListener
 from tinystore_django.worker import moves
+from tinystore_django.worker.listening import Listening
 from tinystore_django.worker.moves import Moves
+from tinystore_django.worker.patience import Patience
+from tinystore_django.worker.wake import Wake
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,6 +59,16 @@ def test_a_watch_that_was_not_heard_of_for_long_is_forgotten(monkeypatch: pytest
     one.watched("emails")
 
     assert one.note("emails") is False
+
+
+def test_a_worker_remembers_the_watches_of_its_own_queues_alone(told: list[list[str]]) -> None:
+    heard = Moves("default")
+    listening = Listening("default", {"emails"}, Wake(), Patience("default"), heard)
+
+    listening._hear({f"{WATCHED}{queue}" for queue in ["emails", *map(str, range(1_000))]}, gathers=True)
+
+    assert heard._watched_until.keys() == {"emails"}
+    assert [queue for queue in ("emails", "7") if heard.note(queue)] == ["emails"]
 
 
 @pytest.mark.postgresql
@@ -106,6 +120,27 @@ class TestAWorker:
             assert plain.wait(5) == {f"{WATCHED}emails"}
         finally:
             plain.close()
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("moves", [False, True])
+def test_of_what_others_notify_no_more_is_heard_than_a_queues_name_may_be_long(moves: bool) -> None:
+    listener = database("default").listener(True, moves)
+    assert isinstance(listener, NotifyListener)
+    name = "q" * 64
+    heard: set[str] = set()
+    try:
+        with connection.cursor() as cursor:
+            for payload in (f"{WATCHED}{name}{'x' * 7_000}", f"{WATCHED}{name}"):
+                for channel in (NotifyListener.CHANNEL, NotifyListener.MOVES):
+                    cursor.execute("select pg_notify(%s, %s)", [channel, payload])
+
+        wait_for(lambda: heard.update(listener.wait(5)) or f"{WATCHED}{name}" in heard)
+    finally:
+        listener.close()
+
+    assert all(len(words) <= len(f"{WATCHED}{name}") + 1 for words in heard)
+    assert not {one.removeprefix(WATCHED) for one in heard} - {name, f"{name}x"}
 
 
 def _hears(listener: NotifyListener, heard: list[str]) -> bool:

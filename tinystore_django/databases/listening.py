@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 ANY = ""
 # What those who watch jobs say to the workers, before a queue's name. No name has a space in it.
 WATCHED = "watched "
+# Of a queue's name, in characters.
+LONGEST_NAME = 64
 
 
 class Listener(ABC):
@@ -119,8 +121,12 @@ class NotifyListener(Listener):
         for channel in (self.CHANNEL, *channels):
             self.connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
 
+    # Characters of a notice that are kept: one more than the longest word of ours has. Anybody may send any.
+    MOST = len(WATCHED) + LONGEST_NAME + 1
+
     def wait(self, seconds: float) -> set[str]:
-        return {notice.payload for notice in self.connection.notifies(timeout=seconds, stop_after=1)}
+        notices = self.connection.notifies(timeout=seconds, stop_after=1)
+        return {notice.payload[: self.MOST] for notice in notices}
 
     def close(self) -> None:
         self.connection.close()

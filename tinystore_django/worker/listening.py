@@ -68,9 +68,9 @@ class Listening(threading.Thread):
     def _hear(self, queues: set[str], gathers: bool) -> None:
         if ANY in queues or not queues.isdisjoint(self._queues):
             self._wake.notice() if gathers else self._wake.set()
-        for words in queues:
-            if words.startswith(WATCHED):
-                self._moves.watched(words.removeprefix(WATCHED))
+        for queue in self._queues:  # of others' names there may be any number: NOTIFY needs no right
+            if WATCHED + queue in queues:
+                self._moves.watched(queue)
 
 
 def _close(listener: Listener | None) -> None:
