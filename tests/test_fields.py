@@ -12,7 +12,7 @@ from django.db.models import F, Max
 from django.test import override_settings
 
 from tests.byhand import NOON, after, us
-from tinystore_django import InvalidError, models
+from tinystore_django import InvalidError, fields, models
 
 pytestmark = pytest.mark.django_db
 EXACT = datetime(2026, 3, 1, 12, 0, 0, 123_456, tzinfo=UTC)
@@ -91,3 +91,18 @@ def test_text_is_in_the_order_of_its_bytes() -> None:
         job(key=key)
 
     assert list(models.Job.objects.order_by("key").values_list("key", flat=True)) == ["%", "B", "_", "a", "b", "á"]
+
+
+@pytest.mark.parametrize(("us", "nearest"), [(9 * 10**18, datetime.max), (-(2**63), datetime.min)])
+def test_a_time_outside_the_calendar_is_read_as_the_nearest_and_told_once(
+    us: int, nearest: datetime, caplog: pytest.LogCaptureFixture
+) -> None:
+    fields._told.clear()
+    models.Job.objects.filter(pk=job().pk).update(at=us)
+
+    for _ in range(2):
+        assert models.Job.objects.get().at == nearest.replace(tzinfo=UTC)
+
+    assert [one.getMessage() for one in caplog.records] == [
+        f"a row of tinystore_django_job has at {us}, a time outside the years 1 to 9999"
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from django.utils.dateparse import parse_datetime
 
 from .errors import quoted
 from .timing import clock
+from .timing.clock import EARLIEST, LATEST
 from .timing.moments import instant
 
 if TYPE_CHECKING:
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 else:
     InstantBase = models.BigIntegerField
     ByteTextBase = models.TextField
+
+logger = logging.getLogger("tinystore_django")
+
+MOST_TOLD = 1_000  # times that are told of in one process, each once
+_told: set[tuple[str, str, str]] = set()
 
 
 class InstantField(InstantBase):
@@ -37,7 +44,20 @@ class InstantField(InstantBase):
         return "BigIntegerField"
 
     def from_db_value(self, value: int | None, expression: Any, connection: Any) -> datetime | None:
-        return None if value is None else clock.to_datetime(value)
+        if value is None:
+            return None
+        if type(value) is int and EARLIEST <= value <= LATEST:
+            return clock.to_datetime(value)
+        return self._nearest(value)
+
+    def _nearest(self, value: Any) -> datetime:
+        """What somebody wrote by hand, and no datetime can say: a query that raised would give no row at all."""
+        told = (self.model._meta.db_table, self.name, str(value)[:40])
+        if told not in _told and len(_told) < MOST_TOLD:
+            _told.add(told)
+            logger.warning("a row of %s has %s %s, a time outside the years 1 to 9999", *told)
+        # SQLite takes text for a number, and sorts it behind all of them.
+        return clock.to_datetime(int(max(min(value, LATEST), EARLIEST)) if isinstance(value, int | float) else LATEST)
 
     def to_python(self, value: Any) -> Any:
         """Reads what a fixture holds too: microseconds, or an ISO time."""
@@ -56,6 +76,11 @@ class InstantField(InstantBase):
 
     def formfield(self, **kwargs: Any) -> Any:
         return forms.DateTimeField(**{"required": not self.blank, "label": self.verbose_name, **kwargs})
+
+
+def as_it_stands(column: str) -> models.ExpressionWrapper[Any]:
+    """The number that an instant's column holds, in a query: to compare with it again, also outside the calendar."""
+    return models.ExpressionWrapper(models.F(column), models.Field())
 
 
 def _parsed(text: str) -> datetime:

@@ -85,7 +85,7 @@ class Step:
     def _ask(self) -> dict[str, str]:
         held = self.control.held
         # A job's first run finds none before it kept one, and need not ask.
-        asks = held.run > 1 or self.control.kept_steps
+        asks = held.run != 1 or self.control.kept_steps
         return stepping.kept(self.control.alias, held.id) if asks else {}
 
     def _keep(self, answer: Any) -> str:

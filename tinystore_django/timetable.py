@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from .errors import CorruptError
 from .jobs import LastRun
@@ -73,5 +73,5 @@ def repeat_of(job: Repeating) -> Repeat | None:
 
 def took(run: LastRun) -> str:
     """How long a run took, to the millisecond."""
-    milliseconds = (run.ended_at - run.started_at) // (clock.MICROSECOND * UNITS["ms"])
+    milliseconds = max(run.ended_at - run.started_at, timedelta(0)) // (clock.MICROSECOND * UNITS["ms"])
     return in_words(milliseconds * UNITS["ms"])

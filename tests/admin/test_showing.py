@@ -23,3 +23,8 @@ def test_json_that_is_deep_is_shown_as_it_is() -> None:
 def test_json_of_a_usual_depth_is_indented() -> None:
     assert "\n" + " " * 98 + "[]\n" in str(showing.json_block("[" * 50 + "]" * 50))
     assert "\n  [],\n" in str(showing.json_block("[" + "[]," * 100 + "1]"))
+
+
+def test_progress_that_does_not_read_is_shown_as_it_is() -> None:
+    for text in ("[" * 3_000 + "]" * 3_000, "{", "9" * 5_000, '{"done":1e999,"total":1}'):
+        assert text[:10].replace('"', "&quot;") in str(showing.bar(text))

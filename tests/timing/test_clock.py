@@ -60,6 +60,8 @@ def test_a_callback_may_register_another():
 def test_the_calendar_begins_and_ends_as_pythons():
     assert clock.to_datetime(clock.EARLIEST) == datetime.min.replace(tzinfo=UTC)
     assert clock.to_datetime(clock.LATEST) == datetime.max.replace(tzinfo=UTC)
+    assert clock.to_datetime(clock.EARLIEST - 1) == clock.to_datetime(-(2**63)) == datetime.min.replace(tzinfo=UTC)
+    assert clock.to_datetime(clock.LATEST + 1) == clock.to_datetime(2**63) == datetime.max.replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize("us", [clock.EARLIEST, -1, 0, 1, 1_774_750_271_123_457, clock.LATEST - 1, clock.LATEST])

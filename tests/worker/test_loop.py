@@ -12,6 +12,7 @@ from tests.programs import wait_for
 from tinystore_django import Backoff, Concurrency, Store, Worker, models
 from tinystore_django.lifecycle import asides
 from tinystore_django.worker import loop
+from tinystore_django.worker.ends import Ends
 from tinystore_django.worker.hold import Hold
 from tinystore_django.worker.pool import Pool
 
@@ -192,3 +193,32 @@ def test_a_transaction_that_holds_a_limited_queue_holds_up_no_other_and_no_stop(
     thread.join()
     assert seen == ["a", "b"]
     assert limited.run_due() == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("broken", ["the last settle", "the loop itself"])
+def test_a_loop_gives_its_jobs_back_whatever_is_raised_at_its_end(
+    broken: str, shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, begun, may_end = shop.queue("emails"), threading.Event(), threading.Event()
+
+    def handle(value: str) -> None:
+        begun.set()
+        may_end.wait(20)
+
+    def breaking(*arguments: Any) -> Any:
+        raise KeyError("what nobody thought of")
+
+    queue.add("a")
+    worker = queue.work(handle)
+    begun.wait(20)
+    if broken == "the last settle":
+        monkeypatch.setattr(loop, "turn", breaking)
+        worker.stop(0)
+    else:
+        monkeypatch.setattr(Ends, "gather", breaking)
+        queue.add("b", delay="1h")  # which wakes it
+
+    wait_for(lambda: models.Job.objects.filter(value='"a"', state=models.Job.State.READY, attempt=0).exists())
+    may_end.set()
+    worker.stop(0)

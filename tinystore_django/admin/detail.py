@@ -12,6 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 
 from ..errors import CorruptError
+from ..lifecycle import flaws
 from ..lifecycle.locking import NOT_STARTED, State, known
 from ..lifecycle.reading import due_at, state_of
 from ..models import Job, Lease, Step
@@ -57,7 +58,7 @@ def facts(job: Any) -> list[Fact]:
         Fact("last_run", _("last run"), _last_run(job)),
         Fact("kept_to", _("kept until"), _since(job.kept_until, now)),
         Fact("value_shown", _("value"), _value(job, declaration)),
-        Fact("error_shown", _("error"), showing.block(redaction.error(job.error))),
+        Fact("error_shown", _("error"), showing.block(redaction.error(flaws.flaw_of(job) or job.error))),
         Fact("traceback_shown", _("traceback"), showing.block(job.traceback)),
     ]
 
@@ -112,7 +113,9 @@ def _worker(job: Job, now: datetime) -> str:
     """The worker that holds it, and until when that is sure."""
     if job.state != State.RUNNING:
         return showing.NOTHING
-    lease = Lease.objects.using(job._state.db).filter(pk=known(job.lease)).first()
+    # Freed by hand, it has none, and SQLite takes any text there.
+    held = isinstance(job.lease, int)
+    lease = Lease.objects.using(job._state.db).filter(pk=known(job.lease)).first() if held else None
     if lease is None:
         return _("lost: another worker takes the job back soon")
     ends = known(lease.expires_at)

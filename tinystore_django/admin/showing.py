@@ -16,7 +16,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import npgettext_lazy
 
-from ..values import cut, first_line, plain
+from ..values import cut, first_line, plain, read_loosely
 
 # As Django's list shows what is not there; a job's page would say None.
 NOTHING = "-"
@@ -124,7 +124,7 @@ def bar(text: str | None) -> str:
     """Progress, as JSON: a bar where it says how much of the whole is done, and its text, cut for a list."""
     if not text:
         return NOTHING
-    share = _share(_read(text))
+    share = _share(read_loosely(text))
     shown = first_line(text, MOST)
     if share is None:
         return format_html("<bdi>{}</bdi>", shown)
@@ -136,13 +136,6 @@ def bar(text: str | None) -> str:
         said,
         said,
     )
-
-
-def _read(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return None
 
 
 def _share(progress: Any) -> float | None:

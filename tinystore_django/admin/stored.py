@@ -16,6 +16,7 @@ WRITTEN = (
     gettext_noop("the run passed its timeout of %(span)s"),
     UNREAD,
     gettext_noop("its value no longer reads: %(why)s"),
+    gettext_noop("its row is damaged: %(why)s"),
     gettext_noop("every %(span)s"),
     gettext_noop("by LISTEN/NOTIFY and every %(span)s"),
     gettext_noop("by changes of the database's file and every %(span)s"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from . import database
@@ -81,14 +80,14 @@ def part(alias: str, lane: Lane, narrowed: Narrowed, queues: Sequence[str], star
     All queues are asked for a few jobs at first, and for more only those whose jobs are all among the first ones.
     """
     down = _goes_down(lane, narrowed)
-    sql = _each(alias, lane, narrowed)
+    sql, nulls = _each(alias, lane, narrowed), NULLS[database(alias).vendor]
     first: list[Place] = []
     skip, asked = 0, list(queues)
     while asked and skip < stop:
         # Twice as many as there would be of each: where all go alike, nobody is asked again.
         size = min(stop - skip, 2 * stop // len(asked) + 1)
         rows = database(alias).run(sql, _given(alias, narrowed, asked, skip, size))
-        found = sorted(((_place(row), row[0]) for row in rows), reverse=down)
+        found = sorted(((_place(row, nulls), row[0]) for row in rows), reverse=down)
         first = sorted([*first, *(place for place, _ in found)], reverse=down)[:stop]
         asked = _unfinished(found, size, first[-1] if len(first) == stop else None, down)
         skip += size
@@ -96,11 +95,18 @@ def part(alias: str, lane: Lane, narrowed: Narrowed, queues: Sequence[str], star
 
 
 Place = tuple[Any, ...]  # what a lane is in the order of, the primary key last
+# Of one column the databases sort what is not there, numbers and texts apart.
+NULLS, NUMBERS, TEXTS = {"sqlite": 0, "postgresql": 3}, 1, 2
 
 
-def _place(row: Sequence[Any]) -> Place:
-    # A row that was written by hand may lack its time.
-    return tuple(row[1:]) if None not in row else tuple(-inf if value is None else value for value in row[1:])
+def _place(row: Sequence[Any], nulls: int) -> Place:
+    """Its place as the database has it, so that values of all kinds compare: a row that was written by hand may lack
+    its time, and on SQLite have a text there."""
+    return (*((nulls, 0) if one is None else (_rank(one), one) for one in row[1:-1]), row[-1])
+
+
+def _rank(value: object) -> int:
+    return TEXTS if isinstance(value, str) else NUMBERS
 
 
 def _unfinished(found: Sequence[tuple[Place, str]], size: int, end: Place | None, down: bool) -> list[str]:

@@ -24,13 +24,15 @@ class LimitStatements:
     LOCKED: ClassVar[str] = ""
     RELEASE: ClassVar[str]
 
+    # Text in place of a time, which SQLite takes, comes behind all numbers and is not looked at.
     # One row a queue that is not paused: an idle worker's only question about its limited queues. In an order, here and
     # below, even where there is only to say whether there are any: they are then found by their index, and not by a
     # scan of the table, which an `exists` that is likely to be true invites.
     HEADS = """
         select {now}, known.queue,
           (select at from tinystore_django_job job where job.queue = known.queue and state = 0
-            and (job.at, job.id) >= (known.at, known.id) order by job.at, job.id limit 1),
+            and (job.at, job.id) >= (known.at, known.id) and job.at <= 9223372036854775807
+            order by job.at, job.id limit 1),
           (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null),
           case when (select id from tinystore_django_job where queue = known.queue and state = 4
               order by "group", at, id limit 1) is not null

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .limits import Limits
+from .marking import MARKED
 from .postgresql_counts import BY_GROUP
 
 
@@ -50,7 +51,7 @@ class PostgreSQLLimits(Limits):
 
     TAKE = f"""
         update tinystore_django_job
-        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = %(until)s
+        set {MARKED}, started_at = %(until)s
         where id = any(array({SEEN}))
         returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
     """

@@ -15,6 +15,7 @@ from psycopg.pq import TransactionStatus
 from .. import conf
 from ..timing import clock
 from .base import Database, held, parameters
+from .marking import MARKED
 from .postgresql_counts import WITH_TOTALS, as_counts
 from .postgresql_isolation import READ_COMMITTED, is_strict
 from .postgresql_kept import kept_by
@@ -60,7 +61,7 @@ class PostgreSQLRounds(Database):
         with {REMOVED},
         claimed as (
           update tinystore_django_job job
-          set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
+          set {MARKED}, started_at = {{now}}
           where id = any(array(
             select head.id
             from {WANTED}

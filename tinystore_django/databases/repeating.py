@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
+from ..timing.clock import EARLIEST, LATEST
 from . import database
 from .known import KNOWN, KNOWN_TEXTS
 from .statements import Rows
@@ -18,10 +19,11 @@ NAMED = """
       from {known}) found
     where id is not null
 """
-OPEN = """
-    select known.queue from {known} where known.text = (
+# One that is damaged, of no state or of a time outside the calendar, would never come, and is opened anew.
+OPEN = f"""
+    select known.queue from {{known}} where known.text = (
       select repeat from tinystore_django_job where queue = known.queue and key = known.queue and not released
-        and state <> 2 and state <> 3)
+        and state in (0, 1, 4) and at between {EARLIEST} and {LATEST})
 """
 BY_ID = """
     select id from (
@@ -41,7 +43,7 @@ def named(alias: str, queues: Sequence[str]) -> dict[str, int]:
 
 
 def opened(alias: str, repeats: Collection[Pair]) -> set[str]:
-    """The schedules whose row is there and has not ended, and says this repeat."""
+    """The schedules whose row is there, has not ended and says this repeat."""
     return {name for (name,) in _of_pairs(alias, OPEN, repeats)}
 
 

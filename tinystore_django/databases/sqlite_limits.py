@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .limits import Limits
+from .marking import MARKED
 
 
 class SQLiteLimits(Limits):
@@ -33,9 +34,9 @@ class SQLiteLimits(Limits):
         update tinystore_django_job set state = 0 where id in (select job from back) returning at, id
     """
 
-    TAKE = """
+    TAKE = f"""
         update tinystore_django_job
-        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = %(until)s
+        set {MARKED}, started_at = %(until)s
         where id in (select json_extract(value, '$.id') from json_each(%(jobs)s))
         returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
     """

@@ -11,25 +11,29 @@ from typing import Any
 
 from ..timing import clock
 from .base import Database, held, parameters
+from .marking import MARKED
 from .rows import Claimed, Count, Fence, Settled, Start
 from .sqlite_limits import SQLiteLimits
 from .statements import PARAMETER, Rows
+
+NUMBERS = 2**63 - 1  # up to which a column has numbers, and no text
 
 
 class SQLiteRounds(Database):
     LIMITS = SQLiteLimits
 
-    # The first due time of each queue: an idle worker's only question.
+    # The first due time of each queue: an idle worker's only question. Text in place of a time is behind all numbers.
     HEADS = f"""
         select known.value,
-          (select at from tinystore_django_job where queue = known.value and state = 0 order by at, id limit 1)
+          (select at from tinystore_django_job where queue = known.value and state = 0 and at <= {NUMBERS}
+            order by at, id limit 1)
         from json_each(%(queues)s) known where {Database.PLAYING.format(queue="known.value")}
     """
 
     # Asked again: while it waited for the lock, its queue may have been paused.
     CLAIM = f"""
         update tinystore_django_job
-        set state = 1, lease = %(lease)s, run = run + 1, attempt = attempt + 1, started_at = {{now}}
+        set {MARKED}, started_at = {{now}}
         where id in (select id from tinystore_django_job where queue = %(queue)s and state = 0 and at <= {{now}}
           and {Database.PLAYING.format(queue="%(queue)s")} order by at, id limit %(free)s)
         returning id, run, queue, key, value, due, attempt, "group", repeat, started_at, at
@@ -40,7 +44,7 @@ class SQLiteRounds(Database):
     NEXT_DUE = f"""
         select min(at) from (
           select (select at from tinystore_django_job where queue = known.value and state = 0 and at > {{now}}
-            order by at limit 1) as at
+            and at <= {NUMBERS} order by at limit 1) as at
           from json_each(%(queues)s) known where {Database.PLAYING.format(queue="known.value")})
     """
 

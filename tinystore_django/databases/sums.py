@@ -9,13 +9,16 @@ from dataclasses import asdict
 from . import database
 from .rows import Sum
 
+MOST = 2**62  # beyond which nothing is added: a sum that its column cannot hold would fail for every queue
+
 # The ORM's bulk_create can replace what is there, and not add to it. In order: two workers must not wait for each
 # other. SQLite needs a `where` to tell the conflict's ON from a join's.
-ADD_UP = """
+ADD_UP = f"""
     insert into tinystore_django_minute as kept (queue, minute, started, failed, longest_wait)
-    select queue, {now} - {now} %% 60000000, started, failed, longest_wait from {sums} where true order by queue
+    select queue, {{now}} - {{now}} %% 60000000, started, failed, longest_wait from {{sums}} where true order by queue
     on conflict (queue, minute) do update
-    set started = kept.started + excluded.started, failed = kept.failed + excluded.failed,
+    set started = case when kept.started < {MOST} then kept.started + excluded.started else kept.started end,
+      failed = case when kept.failed < {MOST} then kept.failed + excluded.failed else kept.failed end,
       longest_wait = case when excluded.longest_wait > kept.longest_wait then excluded.longest_wait
         else kept.longest_wait end
 """

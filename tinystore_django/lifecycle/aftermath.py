@@ -45,7 +45,7 @@ def aftermath(held: Held, ending: Ending, options: QueueOptions | None, seen: Se
     if seen.cancelled:
         return None
     # Its repeat may have been changed while it ran, or be of a zone that the time zone data no longer has.
-    held = held._replace(repeat=seen.repeat)
+    held = held._replace(repeat=seen.repeat, at=capped(held.at))
     if held.repeat and (corrupt := _corrupt(held.repeat)):
         row = _failed(held, Ending("failed", corrupt), options, now)
         return replace(row, seen_next=seen.next_at)
@@ -60,6 +60,15 @@ def aftermath(held: Held, ending: Ending, options: QueueOptions | None, seen: Se
     if _tries_left(held, ending, options):
         return _retry(held, ending, options, now)
     return _tick(held, ending, now) if held.repeat else _failed(held, ending, options, now)
+
+
+def damaged(held: Held, error: str, seen: Seen, now: int) -> Settled | None:
+    """The row after a run that no rule fits, since it says what no job's row does: failed."""
+    if seen.cancelled:
+        return None
+    sound = held._replace(at=now, repeat=seen.repeat, attempt=0, started_at=now)
+    row = _failed(sound, Ending("failed", error), None, now)
+    return replace(row, seen_next=seen.next_at)
 
 
 def _corrupt(repeat: str) -> str | None:
@@ -97,7 +106,9 @@ def _fresh(held: Held, now: int, at: int) -> Settled:
 def _run_more(held: Held, ending: Ending, seen: Seen, now: int) -> Settled:
     """The run that `set` asked for meanwhile, in the place of what the ended one asked for."""
     assert seen.next_at is not None
-    at = min(seen.next_at, read(seen.repeat).next(now)) if seen.repeat else seen.next_at
+    at = capped(seen.next_at)
+    if seen.repeat:
+        at = min(at, read(seen.repeat).next(now))
     row = replace(_fresh(held, now, at), seen_next=seen.next_at, group=seen.next_group)
     return row if ending.kind in ("done", "snoozed", "given back") else _with_error(row, ending)
 

@@ -16,6 +16,8 @@ from .settling import Finished, settle
 
 # How many lost jobs one transaction takes back.
 BATCH = 100
+# The lease of running jobs without one, while they are taken back: no worker's.
+NOBODY = -1
 
 
 def take(alias: str, name: str, queues: Iterable[str], span: int, *, version: str = "", woken: str = "") -> int:
@@ -59,7 +61,7 @@ def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> dict[
 def unknown(alias: str, lease: int, known: Container[Fence]) -> list[Held]:
     """Running jobs under our lease that we do not know: of a claim whose commit a dead connection left unanswered."""
     rows = Job.objects.using(alias).filter(state=State.RUNNING, lease=lease)
-    return [held for row in rows if (held := _held(row)).fence not in known]
+    return [held for row in rows if (held := _held(row, lease)).fence not in known]
 
 
 def cancelled(alias: str, runs: Collection[Fence]) -> set[Fence]:
@@ -73,14 +75,18 @@ def cancelled(alias: str, runs: Collection[Fence]) -> set[Fence]:
 def _lost(alias: str) -> list[Held]:
     leases = Lease.objects.using(alias).values("pk")
     rows = Job.objects.using(alias).filter(state=State.RUNNING).exclude(lease__in=leases)
-    return [_held(row) for row in rows.order_by("at", "id")[:BATCH]]
+    lost = list(rows.order_by("at", "id")[:BATCH])
+    # Somebody has freed them by hand, as he thought: what no lease names, no settle would find.
+    if unleased := [row.pk for row in lost if row.lease is None]:
+        Job.objects.using(alias).filter(pk__in=unleased, lease=None).update(lease=NOBODY)
+    return [_held(row, NOBODY if row.lease is None else row.lease) for row in lost]
 
 
-def _held(row: Job) -> Held:
+def _held(row: Job, lease: int) -> Held:
     return Held(
         id=row.pk,
         run=row.run,
-        lease=known(row.lease),
+        lease=lease,
         queue=known(row.queue),
         key=row.key,
         value=row.value,
@@ -88,5 +94,5 @@ def _held(row: Job) -> Held:
         attempt=row.attempt,
         group=row.group,
         repeat=row.repeat,
-        started_at=clock.from_datetime(known(row.started_at)),
+        started_at=clock.from_datetime(row.started_at or known(row.at)),
     )

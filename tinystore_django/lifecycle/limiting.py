@@ -11,8 +11,10 @@ from typing import Literal
 from ..databases import database
 from ..databases.base import Database, held
 from ..databases.rows import BEGINNING, Claimed, GroupStarts, Head, Held, Locked, Start, Waiting
+from ..errors import CorruptError
 from ..options import QueueOptions
-from ..timing.rates import Starts
+from ..timing.rates import Rate, Starts
+from . import flaws
 from .asking import Asked, Look
 from .picking import Picked, Room, pick, room_beside, without
 
@@ -86,7 +88,7 @@ class _Claim:
         self.store, self.limits, self.lease, self.queue = store, store.limits, lease, queue
         self.options, self.shared, self.now = asked.limits[queue], locked.shared[queue], locked.now
         rate = self.options.rate
-        self.room = Room(self.options, self.now, Starts.read(self.shared.starts, rate, self.now) if rate else Starts())
+        self.room = Room(self.options, self.now, self._read(self.shared.starts, rate))
         self.counted = False
         self.locks = False  # whether the next look leaves out the jobs that others hold
         self.back = self._freed(asked.ended, locked)  # to be brought back before the first look
@@ -108,7 +110,15 @@ class _Claim:
 
     def _room(self, log: str) -> int:
         rate = self.options.group_rate
-        return Starts.read(log, rate, self.now).room(rate) if rate else 0
+        return self._read(log, rate).room(rate) if rate else 0
+
+    def _read(self, log: str, rate: Rate | None) -> Starts:
+        """A log of starts. One that does not read is begun anew, as one that is not there is."""
+        try:
+            return Starts.read(log, rate, self.now) if rate else Starts()
+        except CorruptError as error:
+            flaws.tell(self.queue, str(error))
+            return Starts()
 
     def take(self, free: int) -> Claimed:
         """Takes up to so many jobs."""
@@ -186,7 +196,7 @@ class _Claim:
         self.back, self.aside = Counter(), []
         for one in looked.waiting:
             if rate and one.group and one.starts and one.group not in self.room.of_groups:
-                self.room.of_groups[one.group] = Starts.read(one.starts, rate, self.now)
+                self.room.of_groups[one.group] = self._read(one.starts, rate)
         return looked.waiting
 
     def _start(self, picked: Picked) -> list[Held]:

@@ -11,17 +11,18 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Case, F, Q, QuerySet, When
 
 from ..databases import database
 from ..errors import InvalidError, quoted
+from ..fields import as_it_stands
 from ..jobs import Job, JobPage
 from ..models import Job as Row
-from ..timing import clock
 from ..values import Codec, is_text
 from ..values.text import UNKEPT
+from . import flaws
 from .locking import NOT_STARTED, State, known
 from .reading import shown
 
@@ -32,7 +33,7 @@ LONGEST = 4 * 1024 * 1024  # bytes of values
 # Begins a `next` that is no id, for no id holds U+0000: a place among jobs without ids, or among failed ones.
 MARK = "\0"
 NUMBER = re.compile(r"[0-9]{1,19}")
-NUMBERS = re.compile(MARK + r"(-?[0-9]{1,18}) ([0-9]{1,19})")
+NUMBERS = re.compile(MARK + r"(-?[0-9]{1,19}) ([0-9]{1,19})")
 BEHIND_SURROGATES = "\ue000"
 
 
@@ -70,8 +71,8 @@ def page(asked: Wanted, codec: Codec[T], after: str | None = None, limit: int = 
     now = database(asked.alias).now()
     found = _found(asked, after, limit + 1, now)
     fitting = _fitting(found[:limit])
-    jobs = [shown(row, now, codec) for row in _with_values(asked.alias, fitting)]
-    return JobPage(jobs, fitting[-1].place if len(found) > len(fitting) else None)
+    jobs = flaws.each(_with_values(asked.alias, fitting), lambda row: shown(row, now, codec), flaws.named)
+    return JobPage([job for _, job in jobs], fitting[-1].place if len(found) > len(fitting) else None)
 
 
 def every(asked: Wanted, codec: Codec[T]) -> Iterator[Job[T]]:
@@ -169,11 +170,13 @@ def _failed(rows: QuerySet[Row], after: str | None, most: int) -> list[Found]:
     if after:
         ended, pk = _numbers(after)
         rows = rows.filter(Q(ended_at__lt=ended) | Q(ended_at=ended, pk__lt=pk))
-    latest = rows.order_by("-ended_at", "-pk")
-    return _read(latest, most, lambda row: f"{MARK}{clock.from_datetime(known(row.ended_at))} {row.pk}")
+    latest: Any = (
+        rows.filter(ended_at__isnull=False).annotate(ended=as_it_stands("ended_at")).order_by("-ended_at", "-pk")
+    )
+    return _read(latest, most, lambda row: f"{MARK}{row.ended} {row.pk}")
 
 
-def _read(rows: QuerySet[Row], most: int, place: Callable[[Row], str]) -> list[Found]:
+def _read(rows: QuerySet[Row], most: int, place: Callable[[Any], str]) -> list[Found]:
     """The first rows. Values so short that they are sure to fit come along, to spare the page a second look."""
     size = database(rows.db).size_expression("value")
     short = Case(When(size__lte=LONGEST // most, then=F("value")))

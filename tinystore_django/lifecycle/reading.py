@@ -10,9 +10,10 @@ from ..errors import CorruptError
 from ..jobs import Job, LastRun, Unreadable
 from ..models import Job as Row
 from ..timing import clock
-from ..values import Codec, read_json
+from ..values import Codec, read_loosely
+from . import flaws
 from .lines import ahead
-from .locking import State, expired, known, only
+from .locking import NOT_STARTED, State, expired, known, only
 
 T = TypeVar("T")
 
@@ -37,6 +38,8 @@ def shown(row: Row, now: int, codec: Codec[Any] | None, ahead: int = 0) -> Job[A
     """A row as a job, at an instant; without a codec, without its value."""
     state = state_of(row, now)
     done = state == "done"
+    if why := flaws.flaw_of(row):
+        row.error = flaws.tell(flaws.named(row), why)
     return Job(
         id=row.key,
         kept=None if codec is None else value(row, codec),
@@ -44,7 +47,7 @@ def shown(row: Row, now: int, codec: Codec[Any] | None, ahead: int = 0) -> Job[A
         at=due_at(row),
         attempt=row.attempt,
         ahead=ahead,
-        progress=read_json(row.progress) if row.progress and state == "running" else None,
+        progress=read_loosely(row.progress) if row.progress and state == "running" else None,
         error=None if done else row.error,
         group=row.next_group or row.group,
         repeat=row.repeat,
@@ -53,10 +56,11 @@ def shown(row: Row, now: int, codec: Codec[Any] | None, ahead: int = 0) -> Job[A
 
 
 def state_of(row: Row, now: int) -> str:
-    """scheduled, waiting, running, failed or done: the first two follow from the clock."""
-    if row.state in (State.READY, State.ASIDE):
+    """scheduled, waiting, running, failed or done: the first two follow from the clock. Failed is also what nothing
+    runs since its row is damaged."""
+    if row.state in NOT_STARTED:
         return "scheduled" if clock.from_datetime(known(row.at)) > now else "waiting"
-    return {State.RUNNING: "running", State.FAILED: "failed", State.DONE: "done"}[State(row.state)]
+    return "running" if row.state == State.RUNNING else "done" if row.state == State.DONE else "failed"
 
 
 def due_at(row: Row) -> datetime:
@@ -67,9 +71,9 @@ def due_at(row: Row) -> datetime:
 
 def last_run(row: Row) -> LastRun | None:
     """A job's last settled run, if it had one."""
-    if row.last_ended_at is None:
+    if row.last_ended_at is None or row.last_started_at is None:
         return None
-    return LastRun(known(row.last_started_at), row.last_ended_at)
+    return LastRun(row.last_started_at, row.last_ended_at)
 
 
 def value(row: Row, codec: Codec[Any]) -> Any:

@@ -13,7 +13,7 @@ from ..databases.names import queues
 from ..databases.repeating import by_id, named
 from ..jobs import LastRun
 from ..models import Job
-from . import notices
+from . import flaws, notices
 from .changing import take_away
 from .locking import known, lock
 from .reading import due_at, last_run, state_of
@@ -100,7 +100,7 @@ def _rows(alias: str) -> QuerySet[Job]:
 
 def _shown(alias: str, rows: QuerySet[Job]) -> list[Repeating]:
     now = database(alias).now()
-    return [_of(row, now) for row in rows]
+    return [job for _, job in flaws.each(rows, lambda row: _of(row, now), flaws.named)]
 
 
 def _of(row: Job, now: int) -> Repeating:

@@ -16,10 +16,11 @@ from ..timing import clock
 from ..timing.repeats import Repeat
 from .adding import TRIES, insert, not_kept
 from .changing import drop_steps
-from .locking import ENDED, known, lock
+from .locking import NOT_STARTED, known, lock
 
 # What a schedule's row has as its value, which no handler sees.
 NOTHING = "null"
+LIVE = (*NOT_STARTED, Job.State.RUNNING)
 
 
 def open_all(alias: str, repeats: Mapping[str, Repeat]) -> dict[str, Exception]:
@@ -59,13 +60,13 @@ def _open(alias: str, name: str, repeat: Repeat) -> bool:
     store = database(alias)
     with store.own_transaction():
         row = lock(alias, name, name)
-        if row is not None and row.state in ENDED:  # its kept repeat no longer read
+        if row is not None and row.state not in LIVE:  # its kept repeat no longer read, or its row is damaged
             Job.objects.using(alias).filter(pk=row.pk).update(released=True)
             row = None
         if row is None:
             Queue.objects.using(alias).filter(name=name, cancelled_at__isnull=False).update(cancelled_at=None)
             return insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
-        if row.repeat != repeat.text:
+        if not opened(alias, [(name, repeat.text)]):
             _change(row, repeat, store.now())
     return True
 
@@ -73,7 +74,7 @@ def _open(alias: str, name: str, repeat: Repeat) -> bool:
 def _change(row: Job, repeat: Repeat, now: int) -> None:
     """Takes the code's repeat: the next tick from now. While it runs, its settle finds the tick."""
     row.repeat = repeat.text
-    if row.state == Job.State.READY:
+    if row.state in NOT_STARTED:
         row.at = row.due = clock.to_datetime(repeat.next(now))
         row.attempt = 0
         drop_steps(row)  # of the tick it leaves

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..databases import database
 from ..databases.rows import Fence, Held, Seen, Settled
+from ..fields import as_it_stands
 from ..models import Job, Progress, Step
 from ..options import QueueOptions
-from ..timing import clock
-from .aftermath import Ending, aftermath
+from . import flaws
+from .aftermath import Ending, aftermath, damaged
 
 # How often a settle looks again at rows that others changed under it, before it leaves them to the next round.
 LOOKS = 3
@@ -38,7 +39,7 @@ class Finished(NamedTuple):
     @property
     def goes_alone(self) -> bool:
         """Whether its row just goes, and there is nothing else to drop."""
-        return not (self.kept_steps or self.reported or self.held.run > 1) and self.plain
+        return self.held.run == 1 and not (self.kept_steps or self.reported) and self.plain
 
     @property
     def cancelled(self) -> bool:
@@ -48,10 +49,16 @@ class Finished(NamedTuple):
     @property
     def may_have_steps(self) -> bool:
         """Whether steps of its job may be kept. A first run that kept none has none."""
-        return self.held.run > 1 or self.kept_steps
+        return self.held.run != 1 or self.kept_steps
 
     def aftermath(self, now: int) -> Settled | None:
-        return aftermath(self.held, self.ending, self.options, self.seen or Seen(repeat=self.held.repeat), now)
+        """What becomes of its row; of one that no rule fits, that it failed."""
+        seen = self.seen or Seen(repeat=self.held.repeat)
+        try:
+            return aftermath(self.held, self.ending, self.options, seen, now)
+        except Exception as error:  # with it all that ended beside it would stay unsettled
+            name = f"{self.held.queue} pk={self.held.id}"
+            return damaged(self.held, flaws.tell(name, flaws.of_error(error), error), seen, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +119,9 @@ def _look_again(alias: str, finished: Sequence[Finished]) -> list[Finished]:
     """Those still to settle, with what others wrote on their rows meanwhile; the rest are no longer ours."""
     if not finished:
         return []
-    columns = ("id", "run", "lease", "repeat", "next_at", "next_group", "cancelled")
-    rows = Job.objects.using(alias).only(*columns).in_bulk([one.held.id for one in finished])
+    columns = ("id", "run", "lease", "repeat", "next_group", "cancelled")
+    jobs = Job.objects.using(alias).only(*columns).annotate(next=as_it_stands("next_at"))
+    rows = jobs.in_bulk([one.held.id for one in finished])
     pairs = ((one, rows.get(one.held.id)) for one in finished)
     return [_with_seen(one, row) for one, row in pairs if row is not None and _is_run(row, one.held)]
 
@@ -122,9 +130,8 @@ def _is_run(row: Job, held: Held) -> bool:
     return row.run == held.run and row.lease == held.lease
 
 
-def _with_seen(one: Finished, row: Job) -> Finished:
-    next_at = None if row.next_at is None else clock.from_datetime(row.next_at)
-    seen = Seen(next_at, row.next_group, row.repeat, row.cancelled)
+def _with_seen(one: Finished, row: Any) -> Finished:
+    seen = Seen(row.next, row.next_group, row.repeat, row.cancelled)
     return one._replace(seen=seen)
 
 

@@ -12,6 +12,7 @@ from ..models import Cancel
 from ..models import Job as Row
 from ..timing import clock
 from ..values import Codec
+from . import flaws
 from .lines import ahead
 from .locking import known
 from .reading import find, shown, value
@@ -81,8 +82,8 @@ def look(alias: str, sights: Mapping[K, Sight], late: bool = False) -> Look:
 
 def _stand(alias: str, rows: Collection[Row], limits: Mapping[str, int | None]) -> dict[int, Job[Any]]:
     """The jobs of these rows, but for their values. One that left its line as we looked is left to the next look."""
-    jobs: dict[int, Job[Any]] = {row.pk: shown(row, _now(row), None) for row in rows}
-    waiting = [row for row in rows if jobs[row.pk].state == "waiting"]
+    jobs = {row.pk: job for row, job in flaws.each(rows, _shown, flaws.named)}
+    waiting = [row for row in rows if row.pk in jobs and jobs[row.pk].state == "waiting"]
     places: dict[int, int] = {}
     for queue, most in limits.items():
         places |= ahead(alias, queue, [row for row in waiting if row.queue == queue], most)
@@ -91,6 +92,10 @@ def _stand(alias: str, rows: Collection[Row], limits: Mapping[str, int | None]) 
         if row.pk in places:
             jobs[row.pk] = replace(job, ahead=places[row.pk])
     return jobs
+
+
+def _shown(row: Row) -> Job[Any]:
+    return shown(row, _now(row), None)
 
 
 def _in_full(alias: str, changed: Mapping[K, Sight], jobs: Mapping[int, Job[Any]]) -> dict[K, Sight]:

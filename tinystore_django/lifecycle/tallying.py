@@ -10,6 +10,7 @@ from ..databases.rows import Sum
 from ..models import Minute
 from ..timing import clock
 from ..timing.durations import UNITS
+from . import flaws
 from .locking import known
 
 MINUTES = 60  # that a chart shows
@@ -26,8 +27,12 @@ def last_hour(alias: str, queues: Sequence[str]) -> dict[str, list[Sum]]:
     present = database(alias).now() // UNITS["m"]
     rows = Minute.objects.using(alias).filter(queue__in=queues, minute__gt=(present - MINUTES) * UNITS["m"])
     hours = {queue: [Sum(queue) for _ in range(MINUTES)] for queue in queues}
-    for row in rows:
+    for row, found in flaws.each(rows, _sum, lambda row: f"the sums pk={row.pk}"):
         place = MINUTES - 1 - (present - clock.from_datetime(known(row.minute)) // UNITS["m"])
         if place < MINUTES:  # a test's clock may have been moved back
-            hours[known(row.queue)][place] = Sum(known(row.queue), row.started, row.failed, row.longest_wait)
+            hours[found.queue][place] = found
     return hours
+
+
+def _sum(row: Minute) -> Sum:
+    return Sum(known(row.queue), *(max(0, one) for one in (row.started, row.failed, row.longest_wait)))

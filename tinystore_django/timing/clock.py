@@ -53,8 +53,8 @@ def on_move(callback: Callable[[], None]) -> None:
 
 
 def to_datetime(us: int) -> datetime:
-    """Returns an instant as an aware datetime in UTC. Raises OverflowError outside the years 1 to 9999."""
-    return EPOCH + timedelta(microseconds=us)
+    """Returns an instant as an aware datetime in UTC; outside the years 1 to 9999, the nearest that there is."""
+    return EPOCH + timedelta(microseconds=min(max(us, EARLIEST), LATEST))
 
 
 def from_datetime(at: datetime) -> int:

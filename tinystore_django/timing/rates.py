@@ -7,12 +7,15 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 
-from ..errors import InvalidError, quoted
+import msgspec
+
+from ..errors import CorruptError, InvalidError, quoted
 from .durations import UNITS, duration
 
 # The most entries of a log.
 LONGEST_LOG = 1_000
 
+_read = msgspec.json.Decoder(list[tuple[int, int]]).decode
 _TEXT = re.compile(rf"([0-9]{{1,18}})/([0-9]*)({'|'.join(UNITS)})")
 
 
@@ -46,9 +49,10 @@ class Starts:
         """The starts that count at `now`: those of (now - span, now].
 
         A start of a time to come was logged by a clock that has been set back since: it counts as one of now.
+        Raises CorruptError for a text that is no such log.
         """
         latest = now + rate.grain
-        counted = [(at if at <= latest else now, count) for at, count in json.loads(text) if at > now - rate.span]
+        counted = [(at if at <= latest else now, count) for at, count in _entries(text) if at > now - rate.span]
         times = groupby(sorted(counted), key=lambda entry: entry[0])
         return cls(tuple((at, sum(count for _, count in some)) for at, some in times))
 
@@ -86,6 +90,16 @@ class Starts:
         if last[0] < at:
             return Starts((*self.entries, (at, count)))
         return Starts((*earlier, (last[0], last[1] + count)))
+
+
+def _entries(text: str) -> list[tuple[int, int]]:
+    try:
+        entries: list[tuple[int, int]] = _read(text)
+    except Exception as error:  # deep JSON and huge numbers have errors of their own
+        raise CorruptError(f"the log of starts {quoted(text)} no longer reads: {error}") from error
+    if any(count < 1 for _, count in entries):
+        raise CorruptError(f"the log of starts {quoted(text)} no longer reads: it has a count below 1")
+    return entries
 
 
 def rate(text: str, what: str = "rate") -> Rate:

@@ -4,7 +4,7 @@ Python's types go through msgspec. What it would change on the way (NaN, a subcl
 says nothing) is refused when the value is written, so that a handler gets what its program added.
 """
 
-from .answers import codec_of, json_text, read_json
+from .answers import codec_of, json_text, read_json, read_loosely
 from .codec import LONGEST_VALUE, Codec
 from .places import is_bare
 from .text import check_text, clean, cut, error_text, first_line, is_text, plain
@@ -23,4 +23,5 @@ __all__ = [
     "json_text",
     "plain",
     "read_json",
+    "read_loosely",
 ]

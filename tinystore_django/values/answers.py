@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InvalidError
+from ..errors import CorruptError, InvalidError
 from .codec import Codec
 from .faults import fault
 from .parts import DEEPEST, refused
@@ -45,6 +45,15 @@ def _check(value: object, data: bytes, what: str) -> None:
 def read_json(text: str, of: Any = Any) -> Any:
     """Returns what a JSON text says, as `of`. Raises CorruptError if it does not read as that."""
     return codec_of(of).read(text)
+
+
+def read_loosely(text: str) -> Any:
+    """Returns what a JSON text says; None where it does not read, or nests deeper than what was ever written."""
+    try:
+        read = read_json(text)
+        return None if is_too_deep(text.encode()) else read
+    except CorruptError:
+        return None
 
 
 def codec_of(of: Any) -> Codec[Any]:

@@ -41,7 +41,10 @@ def stumble(error: Exception, what: str, text: bytes | str, decode: Decode) -> F
         return what, why or type(error).__name__
     if "[...]" not in path and not in_key:
         return what + path, why
-    raw = msgspec.json.decode(text)
+    try:
+        raw = msgspec.json.decode(text)
+    except Exception:  # it is no JSON of any type: a number may be out of range
+        return what, why
     try:
         path, key = _exact(path, in_key, raw, lambda: _raises(error, raw, decode))
     except (LookupError, TypeError):  # a name with a dot or a bracket in it makes the way ambiguous

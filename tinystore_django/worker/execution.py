@@ -18,6 +18,7 @@ from ..control import Control, current
 from ..databases import database
 from ..databases.rows import Held
 from ..errors import CorruptError
+from ..lifecycle import flaws
 from ..lifecycle.aftermath import Ending
 from ..lifecycle.settling import Finished, settle_alone
 from ..registry import Declaration, Handler
@@ -44,9 +45,11 @@ class Task:
         return self.declaration.options.timeout
 
     @property
-    def spent(self) -> bool:
-        """Whether its attempts were used up before this claim, so that it must not run."""
-        return self.held.attempt > self.declaration.options.attempts
+    def refused(self) -> Ending | None:
+        """How it ends without being run: its row is damaged, or its attempts were used up before this claim."""
+        if why := flaws.flaw(self.held):
+            return Ending("failed", flaws.tell(self.control, why), raised=True)
+        return Ending("spent") if self.held.attempt > self.declaration.options.attempts else None
 
     def arguments(self) -> list[Any]:
         """What the handler is called with. Raises CorruptError for a value that no longer reads."""
@@ -94,8 +97,8 @@ def perform(task: Task) -> Ended:
     if task.handler.is_async:
         return async_to_sync(aperform)(task)
     began = time.monotonic()
-    if task.spent:
-        return Ended(task, Ending("spent"), 0.0)
+    if refused := task.refused:
+        return Ended(task, refused, 0.0)
     announcing.started(task.held)
     watch.begin(task.control, task.timeout)
     try:
@@ -108,8 +111,8 @@ def perform(task: Task) -> Ended:
 async def aperform(task: Task) -> Ended:
     """Runs an async handler's task on this event loop."""
     began = time.monotonic()
-    if task.spent:
-        return Ended(task, Ending("spent"), 0.0)
+    if refused := task.refused:
+        return Ended(task, refused, 0.0)
     await announcing.astarted(task.held)
     watch.begin(task.control, task.timeout)
     try:

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from django.db import Error
-
 from ..databases import database
 from ..databases.rows import Claimed, Fence, Held
 from ..lifecycle.aftermath import LOST
@@ -26,6 +24,7 @@ from .coroutines import Coroutines
 from .ends import Ends
 from .execution import Ended, Task, broken, carry_out, new_task
 from .hold import Hold, drop, let_go, refresh
+from .leaving import leave
 from .patience import Patience
 from .pool import Pool
 from .upkeep import FAREWELL
@@ -80,17 +79,27 @@ class Loop(threading.Thread):
     def run(self) -> None:
         try:
             database(self._hold.alias).own_thread()
-            while not self._over():
-                pause = self._round()
-                self._ends.gather()
-                self._pool.spread()
-                self._ends.sleep(pause)
+            self._go_round()
+        finally:
             self._leave()
+
+    def _leave(self) -> None:
+        """Gives back what is still running. Should the database not answer, its jobs are free after the lease."""
+        self._stops_at = time.monotonic()
+        try:
+            leave(self._hold.alias, self._patience, self._turn, self._hold.return_all)
         finally:
             self._pool.stop()
             self._coroutines.stop()
             close_all()
             self.ended.set()
+
+    def _go_round(self) -> None:
+        while not self._over():
+            pause = self._round()
+            self._ends.gather()
+            self._pool.spread()
+            self._ends.sleep(pause)
 
     def _over(self) -> bool:
         if self._stops_at is not None and time.monotonic() >= self._stops_at:
@@ -230,19 +239,6 @@ class Loop(threading.Thread):
         if self._stops_at is not None:
             pauses.append(max(0.0, self._stops_at - time.monotonic()))
         return min(pauses)
-
-    def _leave(self) -> None:
-        """Gives back what is still running. Should the database not answer, its jobs are free after the lease."""
-        self._stops_at = time.monotonic()
-        while time.monotonic() < self._stops_at + FAREWELL:
-            try:
-                database(self._hold.alias).hasten()
-                self._turn()
-                self._hold.return_all()
-                return
-            except Error as error:
-                drop(self._hold.alias)
-                time.sleep(min(self._patience.lost(error), 0.5))
 
 
 def _announce(held: Held, outcome: str, error: str | None, care: Care) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from ..databases.rows import Held, Sum
+from ..timing.durations import LONGEST
 
 
 class Tally:
@@ -22,7 +23,7 @@ class Tally:
                 kept = self._sum(held.queue)
                 kept.started += 1
                 if held.waited > kept.longest_wait:
-                    kept.longest_wait = held.waited
+                    kept.longest_wait = min(held.waited, LONGEST)
 
     def ended(self, held: Held, outcome: str) -> None:
         """Counts a run that has failed, whether or not its job is tried again."""

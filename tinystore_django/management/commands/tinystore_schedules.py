@@ -114,6 +114,7 @@ def _next(job: Repeating, place: tzinfo) -> str:
         "waiting": f"{at}, due now",
         "running": f"now: it runs, and was due at {at}",
         "failed": "never: it has failed",
+        "done": "never: it is done",
         NOT_OPENED: f"{at}, once a worker has started with it",
         CANCELLED: f"never: cancelled at {at}, until a worker starts with it or it is opened in the admin",
     }[job.state]
