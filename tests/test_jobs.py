@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, replace
+import pickle
+from dataclasses import FrozenInstanceError, asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +21,7 @@ class Email:
 
 
 def job(kept: Any) -> Job[Email]:
-    return Job(id="a", kept=kept, state="waiting", at=NOON, group="ada")
+    return Job(id="a", value=kept, state="waiting", at=NOON, group="ada")
 
 
 def test_a_job_has_the_value_that_was_added() -> None:
@@ -64,7 +65,23 @@ def test_what_a_queue_shows_cannot_be_changed(shown: Any) -> None:
 
 
 def test_a_job_and_a_page_may_be_made_with_their_type() -> None:
-    page = JobPage[Email]([Job[Email](id=None, kept=Email("ada"), state="waiting", at=NOON)])
+    page = JobPage[Email]([Job[Email](id=None, value=Email("ada"), state="waiting", at=NOON)])
 
     assert page.jobs[0].value.to == "ada"
     assert page.next is None
+
+
+def test_a_job_as_a_dictionary_has_the_names_that_a_program_knows() -> None:
+    shown = asdict(job(Email("ada")))
+
+    assert shown["value"] == {"to": "ada"}
+    assert [*shown] == [one.name for one in fields(Job)]
+    assert "kept" not in shown
+    assert replace(job(Email("ada")), value=Email("bob")).value == Email("bob")
+    assert pickle.loads(pickle.dumps(job(Email("ada")))) == job(Email("ada"))
+    assert {job("text"): 1}[job("text")] == 1
+
+
+def test_a_job_whose_value_no_longer_reads_says_so_as_a_dictionary_too() -> None:
+    with pytest.raises(CorruptError, match="no"):
+        asdict(job(Unreadable("no")))

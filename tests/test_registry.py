@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial, wraps
 from typing import Any
 
 import pytest
 
-from tinystore_django import Store
+from tinystore_django import InvalidError, Store
 from tinystore_django.registry import declared, find
 
 
@@ -18,6 +19,24 @@ class Calls:
     async def __call__(self, value: str, run: object = None) -> None: ...
 
 
+def wrapped(fn: Any) -> Any:
+    @wraps(fn)
+    def call(*arguments: Any) -> Any:
+        return fn(*arguments)
+
+    return call
+
+
+def alone(fn: Any) -> Any:
+    """A wrapper that takes the value, whatever it wraps."""
+
+    @wraps(fn)
+    def call(value: Any) -> Any:
+        return fn(value, None)
+
+    return call
+
+
 @pytest.mark.parametrize(
     ("fn", "takes_run", "is_async"),
     [
@@ -26,7 +45,11 @@ class Calls:
         (lambda value, run=None: None, True, False),
         (lambda value, *, run=None: None, False, False),
         (lambda *arguments: None, True, False),
-        (lambda: None, True, False),
+        (wrapped(lambda value, run: None), True, False),
+        (wrapped(lambda value: None), False, False),
+        (alone(lambda value, run: None), False, False),
+        (partial(lambda key, value: None, 1), False, False),
+        (lambda value, run, more=None: None, True, False),
         (Calls().both, True, False),
         (Calls().value_alone, False, False),
         (Calls(), True, True),
@@ -47,6 +70,46 @@ def test_a_handler_is_called_with_the_run_where_it_takes_one(
 @pytest.mark.parametrize(("fn", "takes_run"), [(lambda: None, False), (lambda run: None, True)])
 def test_a_schedules_handler_takes_the_run_or_nothing(fn: Any, takes_run: bool, shop: Store) -> None:
     assert shop.schedule("nightly", every="1h")._declaration.handler_of(fn).takes_run is takes_run
+
+
+NO_HANDLERS = {
+    "nothing": (lambda: None, r"takes \(\): write it as \(value\) or \(value, run\)"),
+    "three": (lambda value, run, more: None, r"takes \(value, run, more\): write"),
+    "three behind a wrapper": (wrapped(lambda value, run, more: None), r"takes \(value, run, more\): write"),
+    "a keyword": (lambda value, *, key: None, r"takes \(value, \*, key\): write"),
+    "a default": (lambda value, dry=False: None, "would get the run as 'dry', which has a default: name it run"),
+    "a wrapped default": (wrapped(lambda value, dry=False: None), "would get the run as 'dry'"),
+}
+
+
+@pytest.mark.parametrize(("fn", "why"), NO_HANDLERS.values(), ids=NO_HANDLERS.keys())
+def test_a_function_that_cannot_be_called_as_a_handler_is_refused_where_it_is_declared(
+    fn: Any, why: str, shop: Store
+) -> None:
+    emails = shop.queue("emails")
+
+    with pytest.raises(InvalidError, match=rf"handler .*test_registry.py:\d+\) of queue 'emails' {why}"):
+        emails.handler(fn)
+    for call in (emails.run_due, emails.work):
+        with pytest.raises(InvalidError, match=why):
+            call(fn)
+    assert emails._declaration.handler is None
+
+
+@pytest.mark.parametrize("fn", [lambda one, two: None, lambda days=7: None, lambda *, days: None])
+def test_a_function_that_cannot_be_called_as_a_schedules_handler_is_refused(fn: Any, shop: Store) -> None:
+    nightly = shop.schedule("nightly", every="1h")
+
+    with pytest.raises(InvalidError, match="of schedule 'nightly'"):
+        nightly.handler(fn)
+
+
+def test_a_second_handler_is_told_where_the_first_is(shop: Store) -> None:
+    emails = shop.queue("emails")
+    emails.handler(lambda value: None)
+
+    with pytest.raises(InvalidError, match=r"has a handler already, .*<lambda> \(.*test_registry.py:\d+\)"):
+        emails.handler(lambda value: None)
 
 
 def test_what_is_declared_is_found_by_its_database_and_name(shop: Store) -> None:

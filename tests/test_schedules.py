@@ -351,3 +351,9 @@ def test_a_clock_set_back_while_it_runs_is_right_with_its_settle(
     assert hourly.run_due() == 1
 
     assert hourly.get().at == after(hours=1)  # type: ignore[union-attr]
+
+
+def test_a_schedule_declared_twice_may_write_its_cron_in_two_ways(shop: Store) -> None:
+    shop.schedule("nightly", cron="@daily", time_zone="UTC")
+
+    assert shop.schedule("nightly", cron="0 0 * * *", time_zone="UTC").name == "nightly"

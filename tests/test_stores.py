@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,19 +115,25 @@ def test_the_same_declaration_twice_is_one_queue(shop: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    ("other", "differ"),
     [
-        lambda shop: shop.queue("emails"),
-        lambda shop: shop.queue("emails", Email, attempts=3),
-        lambda shop: shop.queue("emails", Email, dedupe="1h"),
-        lambda shop: shop.schedule("emails", every="1h"),
+        (lambda shop: shop.queue("emails"), "with another type: declare it once"),
+        (lambda shop: shop.queue("emails", Email, attempts=3), "with another attempts: declare it once"),
+        (lambda shop: shop.queue("emails", Email, dedupe="1h", keep="1h"), "with another dedupe, keep: declare"),
+        (lambda shop: shop.queue("emails", Email, backoff=Backoff("1s", "1m")), "with another backoff: declare"),
+        (lambda shop: shop.schedule("emails", every="1h"), "as a queue: give this schedule another name"),
     ],
 )
-def test_another_declaration_of_a_name_is_refused(other: Any, shop: Store) -> None:
+def test_another_declaration_of_a_name_is_told_where_the_first_is_and_what_differs(
+    other: Any, differ: str, shop: Store
+) -> None:
     shop.queue("emails", Email)
+    line = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
 
-    with pytest.raises(InvalidError, match="queue 'emails' is declared already, with another type or other options"):
+    with pytest.raises(InvalidError) as raised:
         other(shop)
+
+    assert str(raised.value).startswith(f"queue 'emails' is declared already in {__file__}:{line}, {differ}")
 
 
 def test_a_schedule_is_declared_with_one_repeat(shop: Store) -> None:

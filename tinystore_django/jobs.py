@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from .errors import CorruptError
 
@@ -26,18 +26,38 @@ class LastRun:
     ended_at: datetime
 
 
+class Value(Generic[T]):
+    """The field `value` of a job: what was added; where its row no longer reads, why is raised."""
+
+    @overload
+    def __get__(self, job: None, owner: type[Job[Any]]) -> T: ...
+    @overload
+    def __get__(self, job: Job[Any], owner: type[Job[Any]]) -> T: ...
+    def __get__(self, job: Job[Any] | None, owner: type[Job[Any]]) -> T:
+        if job is None:
+            raise AttributeError("value")  # so that the field has no default
+        kept: T | Unreadable = kept_by(job)
+        if isinstance(kept, Unreadable):
+            raise CorruptError(kept.why)
+        return kept
+
+    def __set__(self, job: Job[Any], kept: T | Unreadable) -> None:
+        vars(job)["value"] = kept
+
+
 # Without slots, as the page below: on Python 3.11, Job[Email](...) fails for a frozen class that has them.
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Job(Generic[T]):
     """A job as it was when it was read; it does not change after.
 
-    `state` is scheduled, waiting, running, failed, done or cancelled. `at`, an aware datetime, is when it is
-    due, or was. `attempt` counts its runs so far, `ahead` the waiting jobs that start before it. `repeat` is
-    how its repeat is kept: "@every 30s +18005ms", "10 3 * * * Europe/Berlin".
+    `value` is what was added; it raises CorruptError if its row no longer reads as the queue's type. `state` is
+    scheduled, waiting, running, failed, done or cancelled. `at`, an aware datetime, is when it is due, or was.
+    `attempt` counts its runs so far, `ahead` the waiting jobs that start before it. `repeat` is how its repeat
+    is kept: "@every 30s +18005ms", "10 3 * * * Europe/Berlin".
     """
 
     id: str | None
-    kept: T | Unreadable
+    value: Value[T] = Value()
     state: str
     at: datetime
     attempt: int = 0
@@ -48,17 +68,25 @@ class Job(Generic[T]):
     repeat: str | None = None
     last_run: LastRun | None = None
 
-    @property
-    def value(self) -> T:
-        """The value that was added. Raises CorruptError if its row no longer reads as the queue's type."""
-        if isinstance(self.kept, Unreadable):
-            raise CorruptError(self.kept.why)
-        return self.kept
-
     def __repr__(self) -> str:
-        # `kept` goes by the name that a program knows.
-        names = {"value" if name == "kept" else name: name for name in self.__dataclass_fields__}
-        return f"Job({', '.join(f'{shown}={getattr(self, name)!r}' for shown, name in names.items())})"
+        return f"Job({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+    # By what it holds, so that a job whose value no longer reads is compared and shown as well.
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if isinstance(other, Job) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(vars(self).values()))
+
+
+def kept_by(job: Job[Any]) -> Any:
+    """What a job's row keeps as its value; an Unreadable where that no longer reads."""
+    return vars(job)["value"]
+
+
+def changed(job: Job[T], **fields: Any) -> Job[T]:
+    """The job with other fields; `dataclasses.replace` would ask for a value that no longer reads."""
+    return Job(**{**vars(job), **fields})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from .options import whole
 from .registry import Declaration
 from .timing.durations import Span
 from .transactions import check_open, warn_of_another
-from .values import check_text, is_text
+from .values import check_text, may_name
 from .watching import reports
 from .worker.inline import run_due
 from .worker.worker import Worker
@@ -118,18 +118,18 @@ class Queue(Generic[T]):
         """Takes the id's job away, and says whether there was one. A running one's handler is told to stop.
 
         Raises:
-            InvalidError: a handler with `atomic=True` cancels the job it runs.
+            InvalidError: the id is no text, or a handler with `atomic=True` cancels the job it runs.
         """
         alias = self._alias()
-        if not is_text(id):
+        if not may_name(id):
             return False
         check_not_own_atomic(alias, self.name, id)
         return changing.cancel(alias, self.name, id)
 
     def get(self, id: str) -> Job[T] | None:
-        """The id's job as it is now, or None."""
+        """The id's job as it is now, or None. Raises InvalidError where the id is no text."""
         alias, declaration = self._alias(), self._declaration
-        return reading.get(alias, self.name, id, declaration.codec, declaration.options.group) if is_text(id) else None
+        return reading.get(alias, self.name, id, declaration.codec, declaration.options.group) if may_name(id) else None
 
     def watch(self, id: str, *, timeout: float | Span | None = None) -> Iterator[Job[T]]:
         """The id's job as it is, then again whenever its state, ahead, attempt, at, progress or error has changed; the
@@ -139,7 +139,7 @@ class Queue(Generic[T]):
             timeout: ends it quietly, after so many seconds or a span; it goes on to the job's end unless given.
 
         Raises:
-            InvalidError: the timeout cannot be one.
+            InvalidError: the id is no text, or the timeout cannot be one.
         """
         self._alias()
         return reports.watch(self._declaration, id, reports.deadline(timeout))

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 from weakref import WeakSet
 
-from asgiref.sync import iscoroutinefunction
+from django.apps import apps
 from django.db import router
 
-from .errors import InvalidError, quoted
+from .callsite import Site, caller
+from .errors import InvalidError
+from .handlers import Handler, handler_of, named
 from .models import Job
 from .options import QueueOptions
 from .timing.repeats import Repeat
 from .values import Codec
-
-
-@dataclass(frozen=True, slots=True)
-class Handler:
-    """A function that runs jobs, and how to call it."""
-
-    fn: Callable[..., Any]
-    takes_run: bool
-    is_async: bool
-    atomic: bool = False
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -38,6 +29,8 @@ class Declaration:
     options: QueueOptions
     repeat: Repeat | None = None
     handler: Handler | None = None
+    site: Site = ("", 0)  # where its code is
+    is_late: bool = field(default_factory=lambda: apps.ready)  # no worker has it that starts with the apps alone
     warned: set[tuple[str, int]] = field(default_factory=set)
 
     @property
@@ -55,18 +48,11 @@ class Declaration:
             InvalidError: there is one already, or it cannot be one.
         """
         if self.handler is not None:
-            raise InvalidError(f"{self.kind} {self.name!r} has a handler already, {_named(self.handler.fn)}")
+            raise InvalidError(f"{self.kind} {self.name!r} has a handler already, {named(self.handler.fn)}")
         self.handler = self.handler_of(fn, atomic)
 
     def handler_of(self, fn: Callable[..., Any], atomic: bool = False) -> Handler:
-        if not callable(fn):
-            raise InvalidError(f"handler {quoted(fn)} of {self.kind} {self.name!r}: give a function")
-        is_async = iscoroutinefunction(fn) or iscoroutinefunction(type(fn).__call__)
-        if is_async and atomic:
-            raise InvalidError(
-                f"handler {_named(fn)} is async, and Django's transactions are not: write a sync one for atomic=True"
-            )
-        return Handler(fn, _takes_run(fn, values=0 if self.repeat else 1), is_async, atomic)
+        return handler_of(fn, f"{self.kind} {self.name!r}", 0 if self.repeat else 1, atomic)
 
     def handled_by(self, fn: Callable[..., Any] | None) -> Declaration:
         """Itself, or with another handler for one `work` or `run_due`.
@@ -100,12 +86,13 @@ class Registry:
         Raises:
             InvalidError: its name is taken by a declaration with another type or other options.
         """
+        declaration.site = caller()
         before = self.declarations.setdefault(declaration.name, declaration)
-        if not _same(before, declaration):
-            raise InvalidError(
-                f"{before.kind} {before.name!r} is declared already, with another type or other options: "
-                f"declare it once, and import it from there"
-            )
+        if before.kind != declaration.kind:
+            raise InvalidError(f"{_placed(before)}, as a {before.kind}: give this {declaration.kind} another name")
+        if differ := _differences(before, declaration):
+            another = ", ".join(differ)
+            raise InvalidError(f"{_placed(before)}, with another {another}: declare it once, and import it from there")
         return before
 
 
@@ -124,26 +111,14 @@ def find(alias: str, name: str) -> Declaration | None:
     return next((one for one in found if one is not None and one.alias == alias), None)
 
 
-def _same(one: Declaration, other: Declaration) -> bool:
-    return (one.codec.of, one.options, one.repeat) == (other.codec.of, other.options, other.repeat)
+def _placed(before: Declaration) -> str:
+    file, line = before.site
+    return f"{before.kind} {before.name!r} is declared already in {file}:{line}"
 
 
-def _takes_run(fn: Callable[..., Any], values: int) -> bool:
-    try:
-        signature = inspect.signature(fn)
-    except (TypeError, ValueError):  # a builtin without one
-        return False
-    # A function that can be called neither way is called with both: its attempt fails with Python's own words.
-    return _binds(signature, values + 1) or not _binds(signature, values)
-
-
-def _binds(signature: inspect.Signature, count: int) -> bool:
-    try:
-        signature.bind(*range(count))
-    except TypeError:
-        return False
-    return True
-
-
-def _named(fn: Callable[..., Any]) -> str:
-    return getattr(fn, "__qualname__", repr(fn))
+def _differences(one: Declaration, other: Declaration) -> list[str]:
+    """What two declarations of a name differ in."""
+    names = [each.name for each in fields(QueueOptions)]
+    options = [name for name in names if getattr(one.options, name) != getattr(other.options, name)]
+    whole = {"type": one.codec.of != other.codec.of, "repeat": one.repeat != other.repeat}
+    return [*(name for name, differs in whole.items() if differs), *options]

@@ -113,7 +113,7 @@ def assert_not_added(
 
 def _is_like(job: jobs.Job[Any], value: Any, id: Any, at: Any) -> bool:
     return (
-        (value is NOT_GIVEN or job.kept == value)
+        (value is NOT_GIVEN or jobs.kept_by(job) == value)
         and (id is NOT_GIVEN or job.id == id)
         and (at is NOT_GIVEN or process_clock.from_datetime(job.at) == instant(at, "at"))
     )
@@ -131,5 +131,7 @@ def _wanted(value: Any, id: Any, at: Any) -> str:
 
 def _listed(queue: Queue[Any]) -> str:
     held = _held(queue)
-    lines = [f"  id={job.id!r} value={brief(repr(job.kept))} at={job.at.isoformat()} {job.state}" for job in held]
+    lines = [
+        f"  id={job.id!r} value={brief(repr(jobs.kept_by(job)))} at={job.at.isoformat()} {job.state}" for job in held
+    ]
     return "\n".join(["it holds:", *lines]) if held else "it holds nothing"

@@ -47,19 +47,21 @@ async def job_events(
         errors: sends the error's text too, which may hold what a visitor should not read.
 
     Raises:
-        InvalidError: the timeout cannot be one.
+        InvalidError: the id is no text, or the timeout cannot be one.
     """
     until = reports.deadline(timeout)
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     if not isinstance(request, ASGIRequest):
         return HttpResponse(NEEDS_ASGI, status=501, content_type="text/plain")
-    events = _events(queue, id, until, errors)
+    watch = reports.awatch(queue._declaration, id, until, KEEP_ALIVE, _let_go)
+    events = _events(watch, until, errors)
     return StreamingHttpResponse(events, content_type="text/event-stream", headers=HEADERS)
 
 
-async def _events(queue: Queue[Any], id: str, until: Deadline, errors: bool) -> AsyncGenerator[str, None]:
-    watch = reports.awatch(queue._declaration, id, until, KEEP_ALIVE, _let_go)
+async def _events(
+    watch: AsyncGenerator[Job[Any] | None, None], until: Deadline, errors: bool
+) -> AsyncGenerator[str, None]:
     async with aclosing(watch) as jobs:
         async for job in jobs:
             yield COMMENT if job is None else f"data: {json.dumps(_shown(job, errors))}\n\n"

@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.test import override_settings
 
@@ -209,7 +210,7 @@ def test_bad_timing_is_refused_by_each_call_with_the_id_taken_and_breaks_no_tran
     assert models.Job.objects.count() == 1
 
 
-@pytest.mark.parametrize("id", ["", "a\0b", "x" * 1025, "é" * 513, "\ud800", 7])
+@pytest.mark.parametrize("id", ["", "a\0b", "x" * 1025, "é" * 513, "\ud800"])
 def test_an_id_that_cannot_be_is_refused_by_add_set_and_update_and_found_by_nobody(id: Any, emails: Queue[Any]) -> None:
     for call in (lambda: emails.add("a", id=id), lambda: emails.set(id, "a"), lambda: emails.update(id, "a")):
         with pytest.raises(InvalidError, match="^id "):
@@ -217,6 +218,16 @@ def test_an_id_that_cannot_be_is_refused_by_add_set_and_update_and_found_by_nobo
 
     assert (emails.get(id), emails.cancel(id)) == (None, False)
     assert not models.Job.objects.exists()
+
+
+@pytest.mark.parametrize("id", [7, None, b"x", 1.0, ["x"], object()])
+def test_an_id_that_is_no_text_is_refused_by_all_that_take_one(id: Any, emails: Queue[Any]) -> None:
+    calls: list[Callable[[], object]] = [lambda: emails.get(id), lambda: emails.cancel(id)]
+    calls += [lambda: emails.set(id, "a"), lambda: emails.update(id, "a")]
+    calls += [lambda: async_to_sync(emails.aget)(id), lambda: async_to_sync(emails.acancel)(id)]
+    for call in calls:
+        with pytest.raises(InvalidError, match="^id "):
+            call()
 
 
 @pytest.mark.parametrize("id", ["x" * 1024, "é" * 512, "%_\\'\"", "🐍", " "])

@@ -132,3 +132,14 @@ def test_a_transaction_that_holds_its_row_does_not_hold_up_an_opening_that_chang
     thread.join()
 
     assert in_time
+
+
+def test_opened_with_its_repeat_written_otherwise_its_time_stands(cleanup: Schedule, clock: Clock) -> None:
+    open_()
+    clock.advance("5h")
+
+    open_(read("@hourly UTC"))
+
+    job = cleanup.get()
+    assert job is not None
+    assert (job.at, job.state, job.repeat) == (after(hours=1), "waiting", "@hourly UTC")

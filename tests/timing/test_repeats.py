@@ -4,7 +4,7 @@ import pytest
 
 from tinystore_django.errors import CorruptError, InvalidError
 from tinystore_django.timing.clock import from_datetime
-from tinystore_django.timing.repeats import read, repeat
+from tinystore_django.timing.repeats import is_kept_as, read, repeat
 
 CORRUPT = (
     "| |UTC|@every 30s|@every 0s +0ms|@every 30s +99999ms|10 3 * * *|10 3 * * *  |10 3 * * * Mars/Olympus|"
@@ -98,3 +98,20 @@ def test_a_text_is_parsed_once():
 def test_a_text_that_is_no_repeat_is_corrupt(text):
     with pytest.raises(CorruptError, match=r"^the kept repeat '.* no longer reads: "):
         read(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("@daily", "0 0 * * *"), ("@midnight", "@daily"), ("0 0 * * SUN", "@weekly"), ("5,1 0 * * *", "1,5  0 * * *")],
+)
+def test_two_ways_to_write_the_same_times_are_one_repeat(one, other):
+    first, second = (repeat("a", cron=expression, time_zone="UTC") for expression in (one, other))
+
+    assert first == second
+    assert is_kept_as(first, second.text)
+    assert first.text != second.text
+
+
+@pytest.mark.parametrize("text", [None, "", "nonsense", "0 0 * * * Europe/Berlin", "0 1 * * * UTC", "@every 30s +1ms"])
+def test_another_repeat_or_none_is_not_the_same(text):
+    assert not is_kept_as(repeat("a", cron="@daily", time_zone="UTC"), text)

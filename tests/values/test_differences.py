@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from tinystore_django.errors import InvalidError
-from tinystore_django.values import Codec
+from tinystore_django.values import Codec, json_text
 
 T = TypeVar("T")
 
@@ -243,3 +243,27 @@ def test_a_dict_that_is_shown_otherwise_than_it_is_kept_is_invalid() -> None:
 
     with pytest.raises(InvalidError, match=r"value\['a'\]: '2' would read back as \['1', '2'\]"):
         Codec(Any).write(MultiValueDict({"a": ["1", "2"]}))
+
+
+@pytest.mark.parametrize(
+    ("of", "value"),
+    [
+        (time, time(12, tzinfo=BERLIN)),
+        (time | None, time(12, tzinfo=BERLIN)),
+        (dict[str, time], {"at": time(12, tzinfo=BERLIN)}),
+        (dict[time, int], {time(12, tzinfo=BERLIN): 1}),
+        (tuple[int, time], (1, time(12, tzinfo=BERLIN))),
+    ],
+)
+def test_a_time_is_never_kept_without_its_zone(of: Any, value: Any) -> None:
+    with pytest.raises(InvalidError, match="its zone has no offset without a date; give a datetime"):
+        Codec(of).write(value)
+
+
+def test_an_answer_with_a_time_is_never_kept_without_its_zone() -> None:
+    with pytest.raises(InvalidError, match=r"^answer\['at'\]: its zone has no offset without a date"):
+        json_text({"at": time(12, 30, 1, 5, tzinfo=BERLIN)}, "answer", 100)
+
+    assert (
+        json_text([time(12), time(12, tzinfo=UTC), "12:00:00"], "answer", 100) == '["12:00:00","12:00:00Z","12:00:00"]'
+    )

@@ -53,9 +53,16 @@ def test_a_coroutine_in_a_transaction_sees_what_happens_in_it(emails: Queue[Any]
 
 
 def test_an_id_without_a_job_gives_nothing(emails: Queue[Any]) -> None:
-    for id in ("x", "", "\0", "x" * 2000, None):
-        assert list(emails.watch(id)) == []  # type: ignore[arg-type]
-        assert async_to_sync(all_of)(emails.awatch(id)) == []  # type: ignore[arg-type]
+    for id in ("x", "", "\0", "x" * 2000):
+        assert list(emails.watch(id)) == []
+        assert async_to_sync(all_of)(emails.awatch(id)) == []
+
+
+@pytest.mark.parametrize("id", [None, 7, b"x", ["x"]])
+def test_an_id_that_is_no_text_is_refused_at_once(id: Any, emails: Queue[Any]) -> None:
+    for watch in (emails.watch, emails.awatch):
+        with pytest.raises(InvalidError, match="^id .*: give a text, such as str"):
+            watch(id)
 
 
 def test_a_job_that_has_failed_is_one_report(emails: Queue[Any]) -> None:

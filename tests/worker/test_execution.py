@@ -77,14 +77,24 @@ def test_an_answer_past_the_end_of_time_is_brought_to_it(emails: Queue[Any]) -> 
     assert job.at.year == 9999
 
 
-def test_an_answer_made_and_not_returned_is_a_failed_attempt(emails: Queue[Any]) -> None:
+@pytest.mark.parametrize(
+    ("made", "advice"),
+    [
+        (lambda run: run.retry(), "run.retry()"),
+        (lambda run: run.snooze("1m"), 'run.snooze("5m")'),
+        (lambda run: run.fail("no"), 'run.fail("…")'),
+    ],
+)
+def test_an_answer_made_and_not_returned_is_a_failed_attempt_that_says_what_to_return(
+    made: Any, advice: str, emails: Queue[Any]
+) -> None:
     def handler(value: str, run: Run) -> None:
-        run.snooze("1m")
+        made(run)
 
     job = after_run(emails, handler)
 
     assert how(job) == (
-        "scheduled", 1, "its handler made an answer and did not return it: write `return run.retry()`",
+        "scheduled", 1, f"its handler made an answer and did not return it: write `return {advice}`",
     )  # fmt: skip
 
 
@@ -93,7 +103,7 @@ def test_two_answers_of_which_one_is_returned_are_a_failed_attempt(emails: Queue
         run.retry()
         return run.snooze("1m")
 
-    assert "did not return it" in (after_run(emails, handler).error or "")
+    assert "did not return it: write `return run.retry()`" in (after_run(emails, handler).error or "")
 
 
 def test_another_runs_answer_is_a_failed_attempt(emails: Queue[Any], shop: Store) -> None:
@@ -248,8 +258,10 @@ def test_a_handler_takes_the_value_or_the_value_and_the_run(emails: Queue[Any]) 
     assert seen == ["a", "a", ("a", "x"), 2, "a", ("a", "x"), "a"]
 
 
-@pytest.mark.parametrize("handler", [lambda: None, lambda a, b, c: None])
-def test_a_wrong_signature_is_a_failed_attempt(handler: Any, emails: Queue[Any]) -> None:
+def test_a_handler_that_takes_the_call_and_passes_it_on_wrongly_is_a_failed_attempt(emails: Queue[Any]) -> None:
+    def handler(*arguments: Any) -> None:
+        print(*arguments, nowhere=True)  # type: ignore[call-overload]
+
     job = after_run(emails, handler)
 
     assert (job.state, job.attempt) == ("scheduled", 1)

@@ -42,7 +42,7 @@ def shown(row: Row, now: int, codec: Codec[Any] | None, ahead: int = 0) -> Job[A
         row.error = flaws.tell(flaws.named(row), why)
     return Job(
         id=row.key,
-        kept=None if codec is None else value(row, codec),
+        value=None if codec is None else value(row, codec),
         state=state,
         at=due_at(row),
         attempt=row.attempt,

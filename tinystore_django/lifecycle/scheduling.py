@@ -13,7 +13,7 @@ from ..databases.rows import NewJob
 from ..errors import ConflictError
 from ..models import Job, Queue
 from ..timing import clock
-from ..timing.repeats import Repeat
+from ..timing.repeats import Repeat, is_kept_as
 from .adding import TRIES, insert, not_kept
 from .changing import drop_steps
 from .locking import NOT_STARTED, known, lock
@@ -73,8 +73,9 @@ def _open(alias: str, name: str, repeat: Repeat) -> bool:
 
 def _change(row: Job, repeat: Repeat, now: int) -> None:
     """Takes the code's repeat: the next tick from now. While it runs, its settle finds the tick."""
+    same = is_kept_as(repeat, row.repeat)  # written otherwise: its time stands
     row.repeat = repeat.text
-    if row.state in NOT_STARTED:
+    if row.state in NOT_STARTED and not same:
         row.at = row.due = clock.to_datetime(repeat.next(now))
         row.attempt = 0
         drop_steps(row)  # of the tick it leaves

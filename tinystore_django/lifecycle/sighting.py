@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from ..databases import database
-from ..jobs import Job
+from ..jobs import Job, changed, kept_by
 from ..models import Cancel
 from ..models import Job as Row
 from ..timing import clock
@@ -46,7 +46,8 @@ class Sight:
         """The last sight of a job that is gone."""
         attempt = self.job.attempt + (state == "done" and self.job.state in NOT_STARTED)
         error = None if state == "done" else self.job.error
-        return replace(self, job=replace(self.job, state=state, ahead=0, attempt=attempt, progress=None, error=error))
+        job = changed(self.job, state=state, ahead=0, attempt=attempt, progress=None, error=error)
+        return replace(self, job=job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +77,8 @@ def look(alias: str, sights: Mapping[K, Sight], late: bool = False) -> Look:
             news[watcher] = sight.ended("cancelled")
         elif sight.row in gone:
             news[watcher] = replace(sight, lost=True) if late else sight.ended("done")
-    changed = {key: one for key, one in sights.items() if one.row in jobs and one.differs(jobs[one.row])}
-    return Look(news | _in_full(alias, changed, jobs), _due_in(rows.values()))
+    different = {key: one for key, one in sights.items() if one.row in jobs and one.differs(jobs[one.row])}
+    return Look(news | _in_full(alias, different, jobs), _due_in(rows.values()))
 
 
 def _stand(alias: str, rows: Collection[Row], limits: Mapping[str, int | None]) -> dict[int, Job[Any]]:
@@ -90,7 +91,7 @@ def _stand(alias: str, rows: Collection[Row], limits: Mapping[str, int | None]) 
     for row in waiting:
         job = jobs.pop(row.pk)
         if row.pk in places:
-            jobs[row.pk] = replace(job, ahead=places[row.pk])
+            jobs[row.pk] = changed(job, ahead=places[row.pk])
     return jobs
 
 
@@ -98,13 +99,13 @@ def _shown(row: Row) -> Job[Any]:
     return shown(row, _now(row), None)
 
 
-def _in_full(alias: str, changed: Mapping[K, Sight], jobs: Mapping[int, Job[Any]]) -> dict[K, Sight]:
+def _in_full(alias: str, different: Mapping[K, Sight], jobs: Mapping[int, Job[Any]]) -> dict[K, Sight]:
     """The jobs that changed with their values, which may be large and are read of no other."""
-    rows = Row.objects.using(alias).only("value").in_bulk({one.row for one in changed.values()})
+    rows = Row.objects.using(alias).only("value").in_bulk({one.row for one in different.values()})
     news = {}
-    for watcher, sight in changed.items():
-        kept = value(rows[sight.row], sight.codec) if sight.row in rows else sight.job.kept
-        news[watcher] = replace(sight, job=replace(jobs[sight.row], kept=kept))
+    for watcher, sight in different.items():
+        kept = value(rows[sight.row], sight.codec) if sight.row in rows else kept_by(sight.job)
+        news[watcher] = replace(sight, job=changed(jobs[sight.row], value=kept))
     return news
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 from .clock import LATEST
@@ -25,7 +25,7 @@ _FURTHEST_BACK = 26 * 60  # minutes; the largest step back of any zone's clocks 
 class Cron:
     """A repeat at the times of a crontab in a zone."""
 
-    expression: str
+    expression: str = field(compare=False)  # @daily and 0 0 * * * are one repeat
     zone: ZoneInfo
     crontab: Crontab
 

@@ -57,6 +57,14 @@ def read(text: str) -> Repeat:
         raise CorruptError(f"the kept repeat {quoted(text)} no longer reads: {error}") from error
 
 
+def is_kept_as(repeat: Repeat, text: str | None) -> bool:
+    """Says whether a row's text means the same repeat, however that was written."""
+    try:
+        return text is not None and read(text) == repeat
+    except CorruptError:
+        return False
+
+
 def _repeated(id: str | None) -> str:
     if id is None:
         raise InvalidError("a repeat needs an id: give one, as in id='report', beside every or cron")

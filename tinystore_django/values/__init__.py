@@ -7,7 +7,7 @@ says nothing) is refused when the value is written, so that a handler gets what 
 from .answers import codec_of, json_text, read_json, read_loosely
 from .codec import LONGEST_VALUE, Codec
 from .places import is_bare
-from .text import check_text, clean, cut, error_text, first_line, is_text, plain
+from .text import check_text, clean, cut, error_text, first_line, is_text, may_name, plain
 
 __all__ = [
     "LONGEST_VALUE",
@@ -21,6 +21,7 @@ __all__ = [
     "is_bare",
     "is_text",
     "json_text",
+    "may_name",
     "plain",
     "read_json",
     "read_loosely",

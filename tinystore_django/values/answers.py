@@ -13,7 +13,7 @@ from .codec import Codec
 from .faults import fault
 from .parts import DEEPEST, refused
 from .places import stumble
-from .writing import check_size, encode, has_nul, is_too_deep
+from .writing import check_size, encode, has_nul, has_time, is_too_deep
 
 
 def json_text(value: object, what: str, limit: int) -> str:
@@ -34,8 +34,8 @@ def json_text(value: object, what: str, limit: int) -> str:
 
 
 def _check(value: object, data: bytes, what: str) -> None:
-    # msgspec writes NaN and infinities as null.
-    suspect = b"null" in data or b"NaN" in data or b"Infinity" in data or has_nul(data)
+    # msgspec writes NaN and infinities as null, and a time in a zone whose clocks change without its zone.
+    suspect = b"null" in data or b"NaN" in data or b"Infinity" in data or has_nul(data) or has_time(data)
     if suspect and (found := fault(value, what, False)):
         raise refused(found, what)
     if is_too_deep(data):

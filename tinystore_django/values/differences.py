@@ -46,7 +46,9 @@ def _scalars(value: Any, read: Any, plain: bool) -> Finding | None:
 
 def _same_moment(value: datetime | time, read: datetime | time) -> bool:
     offsets = value.utcoffset(), read.utcoffset()
-    return offsets[0] == offsets[1] and value.replace(tzinfo=None) == read.replace(tzinfo=None)
+    # A time in a zone whose clocks change has no offset, and is written as if it had no zone.
+    zoned = value.tzinfo is not None, read.tzinfo is not None
+    return zoned[0] == zoned[1] and offsets[0] == offsets[1] and value.replace(tzinfo=None) == read.replace(tzinfo=None)
 
 
 def _dicts(value: Any, read: dict[Any, Any], plain: bool, depth: int) -> Finding | None:

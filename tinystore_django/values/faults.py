@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import time
 from decimal import Decimal
 from enum import Enum
 from types import NoneType
@@ -70,6 +71,8 @@ def _wrong_key(part: dict[Any, Any], plain: bool) -> str | None:
 
 
 def _wrong_scalar(part: Any) -> str | None:
+    if isinstance(part, time) and part.tzinfo is not None and part.utcoffset() is None:
+        return "its zone has no offset without a date; give a datetime, or the zone's name beside a time without one"
     if isinstance(part, str) and (found := UNKEPT.search(part)):
         return f"take out {name_of(found[0])}, which PostgreSQL cannot keep"
     infinite = isinstance(part, float) and not math.isfinite(part)

@@ -28,6 +28,13 @@ def check_text(text: object, what: str, limit: int = LONGEST_TEXT) -> str:
     return str.__str__(text)
 
 
+def may_name(id: object) -> bool:
+    """Says whether a job may have this id. Raises InvalidError for what is no text."""
+    if not isinstance(id, str):
+        raise InvalidError(f"id {quoted(id)}: give a text, such as str(order.pk)")
+    return is_text(id)
+
+
 def is_text(text: object, limit: int = LONGEST_TEXT) -> TypeGuard[str]:
     """Says whether `check_text` would take it."""
     return isinstance(text, str) and not UNKEPT.search(text) and _fits(text, limit)

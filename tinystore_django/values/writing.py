@@ -18,12 +18,18 @@ encode = msgspec.json.Encoder(enc_hook=encode_other).encode
 NUL_REFUSED = "take out U+0000, which PostgreSQL cannot keep"
 
 # Behind an odd number of backslashes it is no escape but text: a backslash, then "u0000".
+_TIME = re.compile(rb'"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"')
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def has_nul(data: bytes) -> bool:
     """Says whether some text in the JSON has a U+0000, which PostgreSQL could not keep."""
     return rb"\u0000" in data and _NUL.search(data) is not None
+
+
+def has_time(data: bytes) -> bool:
+    """Says whether some text in the JSON looks like a time of day without a zone."""
+    return _TIME.search(data) is not None
 
 
 def check_size(data: bytes, what: str, limit: int) -> None:

@@ -16,7 +16,7 @@ from ..jobs import Job
 from ..lifecycle.sighting import Sight, first
 from ..registry import Declaration
 from ..timing.durations import Span, duration
-from ..values import is_text
+from ..values import is_text, may_name
 from .hub import shown_to
 from .watchers import Alone, Deadline, InLoop, InThread
 
@@ -35,7 +35,12 @@ def deadline(timeout: float | Span | None) -> Deadline:
 
 
 def watch(declaration: Declaration, key: str, until: Deadline) -> Iterator[Job[Any]]:
-    """Gives a report of each change, in the calling thread."""
+    """Gives a report of each change, in the calling thread. Raises InvalidError at once where the id is no text."""
+    may_name(key)
+    return _watch(declaration, key, until)
+
+
+def _watch(declaration: Declaration, key: str, until: Deadline) -> Iterator[Job[Any]]:
     sight, alone = _begin(declaration, key)
     if sight is None:
         return
@@ -47,7 +52,7 @@ def watch(declaration: Declaration, key: str, until: Deadline) -> Iterator[Job[A
             sight = None if sight.over else following.next(sight, until)
 
 
-async def awatch(
+def awatch(
     declaration: Declaration,
     key: str,
     until: Deadline,
@@ -55,8 +60,14 @@ async def awatch(
     begun: Callable[[], object] = lambda: None,
 ) -> AsyncGenerator[Job[Any] | None, None]:
     """Gives a report of each change, in a coroutine; None after `idle` seconds without one. `begun` is called after
-    the first look, in the thread that Django keeps for what is sync."""
+    the first look, in the thread that Django keeps for what is sync. Raises InvalidError as `watch` does."""
+    may_name(key)
+    return _awatch(declaration, key, until, idle, begun)
 
+
+async def _awatch(
+    declaration: Declaration, key: str, until: Deadline, idle: float | None, begun: Callable[[], object]
+) -> AsyncGenerator[Job[Any] | None, None]:
     def begin() -> tuple[Sight | None, bool]:
         answer = _begin(declaration, key)
         begun()

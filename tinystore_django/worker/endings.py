@@ -16,6 +16,7 @@ from ..withholding import error_text, quotes_values
 LONGEST_TRACEBACK = 40_000
 
 DONE = Ending("done")
+HOW_MADE = {"retry": "run.retry()", "snoozed": 'run.snooze("5m")', "failed": 'run.fail("…")'}
 
 
 def answered(answer: object, run: Control) -> Ending:
@@ -25,7 +26,7 @@ def answered(answer: object, run: Control) -> Ending:
     if isinstance(answer, Outcome) and answer.made_by is not run:
         return _refused("its handler returned the answer of another run")
     if any(made is not answer for made in run.answers):
-        return _refused("its handler made an answer and did not return it: write `return run.retry()`")
+        return _refused(f"its handler made an answer and did not return it: {_advice(answer, run)}")
     if isinstance(answer, Outcome):
         return answer.ending
     if inspect.iscoroutine(answer):
@@ -34,6 +35,11 @@ def answered(answer: object, run: Control) -> Ending:
     if inspect.isgenerator(answer) or inspect.isasyncgen(answer) or inspect.isawaitable(answer):
         return _refused(f"its handler returned {_a(answer)}, whose work is not done: wait for it, and write no `yield`")
     return DONE
+
+
+def _advice(answer: object, run: Control) -> str:
+    forgotten = next(made for made in run.answers if made is not answer)
+    return f"write `return {HOW_MADE[forgotten.ending.kind]}`"
 
 
 def _a(answer: object) -> str:

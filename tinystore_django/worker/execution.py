@@ -18,10 +18,11 @@ from ..control import Control, current
 from ..databases import database
 from ..databases.rows import Held
 from ..errors import CorruptError
+from ..handlers import Handler
 from ..lifecycle import flaws
 from ..lifecycle.aftermath import Ending
 from ..lifecycle.settling import Finished, settle_alone
-from ..registry import Declaration, Handler
+from ..registry import Declaration
 from ..runs import Run
 from . import announcing
 from .connections import Care
