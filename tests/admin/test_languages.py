@@ -90,7 +90,7 @@ def test_an_action_says_what_it_did_in_german(five: Five, act: Pages, german: No
             "nur fehlgeschlagene Aufträge können erneut versucht werden."
         ),
     ]
-    assert act("cancel", *five.values()).messages == [
+    assert act("cancel", *five.values(), sure="yes").messages == [
         "4 Aufträge wurden abgebrochen.",
         "1 Auftrag blieb unverändert (1 erledigt): was erledigt oder verschwunden ist, kann nicht abgebrochen werden.",
     ]
@@ -104,7 +104,7 @@ def test_an_action_says_what_it_did_in_french(five: Five, act: Pages, french: No
             "seules les tâches en échec peuvent être relancées."
         ),
     ]
-    assert act("cancel", *five.values()).messages == [
+    assert act("cancel", *five.values(), sure="yes").messages == [
         "4 tâches ont été annulées.",
         "1 tâche est restée inchangée (terminée : 1) : une tâche terminée ou disparue ne peut pas être annulée.",
     ]

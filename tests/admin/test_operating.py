@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.admin.conftest import JOBS, Page, Pages, Staff, chosen, chosen_all, pressed
 from tests.byhand import Hand, after, row, shown
-from tinystore_django import Queue, models
+from tinystore_django import Queue, Store, models
 from tinystore_django.lifecycle import operating
 from tinystore_django.lifecycle.locking import State
 from tinystore_django.testing import Clock
@@ -47,7 +48,7 @@ def test_run_now_makes_scheduled_jobs_due(five: Five, emails: Queue[Any], act: P
 
 
 def test_cancel_takes_jobs_away(five: Five, act: Pages) -> None:
-    page = act("cancel", *five.values())
+    page = act("cancel", *five.values(), sure="yes")
 
     assert list(models.Job.objects.order_by("pk").values_list("key", "cancelled")) == [
         ("done", False),
@@ -135,7 +136,7 @@ def test_an_action_on_all_is_not_bounded_by_what_is_counted(
     for _ in range(7):
         emails.add(None)
 
-    assert chosen_all(admin_client, "cancel").messages == ["Cancelled 7 jobs."]
+    assert chosen_all(admin_client, "cancel", sure="yes").messages == ["Cancelled 7 jobs."]
 
 
 def test_a_move_of_all_carries_on_what_all_is(five: Five, admin_client: Client) -> None:
@@ -267,7 +268,9 @@ def test_who_has_that_permission_alone_may_do_it(action: str, five: Five, staff:
     client = staff(ACTIONS[action])
 
     assert f'value="{action}"' in Page(client.get(JOBS)).html
-    assert chosen(client, action, *five.values(), time="1h").messages[0].startswith(("Re", "Ma", "Mo", "Ca"))
+    assert (
+        chosen(client, action, *five.values(), time="1h", sure="yes").messages[0].startswith(("Re", "Ma", "Mo", "Ca"))
+    )
 
 
 def test_who_may_only_view_has_no_button(five: Five, staff: Staff) -> None:
@@ -280,13 +283,47 @@ def test_who_may_only_view_has_no_button(five: Five, staff: Staff) -> None:
         assert 'type="checkbox"' not in page
 
 
-def test_an_action_is_one_entry_in_the_log_of_who_did_it(five: Five, act: Pages, admin_user: User) -> None:
+def test_an_action_is_one_entry_in_the_log_that_says_which_jobs(
+    five: Five, act: Pages, admin_user: User, admin_client: Client
+) -> None:
     act("retry_now", *five.values())
 
     entry = LogEntry.objects.get()
-    assert (entry.user, entry.object_id, entry.object_repr) == (admin_user, None, "jobs")
+    assert (entry.user, entry.object_id) == (admin_user, None)
     assert entry.content_type.model_class() is models.Job  # type: ignore[union-attr]
-    assert entry.get_change_message().startswith("Retried 1 failed job. Left 4 jobs as they are (1 done, ")
+    assert entry.get_change_message() == (
+        "Retried 1 failed job. Left 4 jobs as they are (1 done, 1 running, 1 waiting, 1 scheduled): only failed jobs "
+        "can be retried. By queue: emails 1. Chosen: emails/failed."
+    )
+    assert "Retried 1 failed job (emails/failed)" in admin_client.get("/admin/").content.decode()
+
+
+def test_an_action_on_all_says_in_the_log_what_it_was_narrowed_to(
+    five: Five, shop: Store, admin_client: Client
+) -> None:
+    for number in range(3):
+        shop.queue("parcels").add(None, id=f"s{number}", delay="1h")
+
+    chosen_all(admin_client, "run_now", "?state=scheduled&q=s")
+
+    entry = LogEntry.objects.get()
+    assert entry.object_repr == "Made 4 jobs due now (state scheduled, ids that begin with “s”)"
+    assert entry.change_message == (
+        "Made 4 jobs due now. By queue: parcels 3, emails 1. Chosen: state scheduled, ids that begin with “s”."
+    )
+    assert entry.object_repr in html.unescape(admin_client.get("/admin/").content.decode())
+
+
+def test_an_entry_of_the_log_is_no_longer_than_its_column(emails: Queue[Any], act: Pages) -> None:
+    for number in range(30):
+        emails.add(None, id=f"{number:03}" + "x" * 500, delay="1h")
+
+    act("run_now", *models.Job.objects.all())
+
+    entry = LogEntry.objects.get()
+    assert len(entry.object_repr) == 200
+    assert entry.change_message.endswith("…, ….")
+    assert len(entry.change_message) < 1_000
 
 
 def test_a_button_is_an_entry_in_the_history_of_its_job(five: Five, press: Pages, admin_client: Client) -> None:

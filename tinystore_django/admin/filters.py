@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -96,6 +97,9 @@ class StateFilter(ClosedFilter):
         return queryset.filter(STATES[value])
 
 
+_with_jobs: WeakKeyDictionary[HttpRequest, list[str]] = WeakKeyDictionary()
+
+
 class QueueFilter(ClosedFilter):
     """The queues that this process declares, and those that have jobs: links, or a name to type where they are many."""
 
@@ -104,7 +108,10 @@ class QueueFilter(ClosedFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
         self.alias = chosen_alias(request)
-        names = {one.name for one in declared() if one.alias == self.alias}.union(queues(self.alias))
+        # Django makes its filters anew for an action.
+        if request not in _with_jobs:
+            _with_jobs[request] = queues(self.alias)
+        names = {one.name for one in declared() if one.alias == self.alias}.union(_with_jobs[request])
         if len(names) > MOST_LINKS:
             self.template = TYPED
         return [(name, name) for name in sorted(names)]

@@ -15,7 +15,8 @@ from django.utils.translation import gettext as _
 from ..models import Job
 from . import gone, log, showing, unread
 from .aliases import PARAMETER, chosen_alias, with_query
-from .operating import KEY, OperatingAdmin
+from .many import KEY
+from .operating import OperatingAdmin
 
 PER_PAGE = 100
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
@@ -16,12 +14,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from ..lifecycle.operating import Outcome
 from ..models import Job
 from . import log
 from .aliases import carried
 from .forms import MoveForm
+from .many import KEY, NEWEST, Chosen, by_queue, summary
 from .verbs import CANCEL, MOVE, RETRY, RUN, VERBS, Verb, left, said
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 else:
     JobModelAdmin = admin.ModelAdmin
 
-KEY = re.compile(r"[0-9]{1,18}")
 NONE_LEFT = gettext_lazy("No such job is left: nothing was done.")
 
 
@@ -50,26 +50,33 @@ class OperatingAdmin(JobModelAdmin):
     @admin.action(description=RETRY.label, permissions=["retry"])
     def retry_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Starts failed jobs again."""
-        self._operate(request, RETRY, queryset)
+        self._operate_many(RETRY, Chosen(request, queryset))
 
     @admin.action(description=RUN.label, permissions=["retry"])
     def run_now(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         """Makes scheduled jobs due now."""
-        self._operate(request, RUN, queryset)
+        self._operate_many(RUN, Chosen(request, queryset))
 
     @admin.action(description=gettext_lazy("Move the time…"), permissions=["move"])
     def move_time(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         """Asks for a time, and makes jobs that have not started due then."""
-        form = _move_form(request, queryset.db)
+        form, chosen = _move_form(request, queryset.db), Chosen(request, queryset)
         if not form.is_valid():
-            return self._ask_time(request, form, _chosen(request))
-        self._operate(request, MOVE, queryset, form.cleaned_data["time"])
+            return self._ask_time(request, form, _posted(chosen), **self._of_many(MOVE, chosen))
+        self._operate_many(MOVE, chosen, form.cleaned_data["time"])
         return None
 
     @admin.action(description=CANCEL.label, permissions=["cancel"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        """Takes jobs away; the handlers of running ones are told to stop."""
-        self._operate(request, CANCEL, queryset)
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
+        """Takes jobs away, more than one once it was asked; the handlers of running ones are told to stop."""
+        chosen = Chosen(request, queryset)
+        if not chosen.confirmed:
+            what = self._of_many(CANCEL, chosen)
+            if what and what["summary"].total > 1:
+                title = gettext_lazy("Cancel these jobs?")
+                return self._ask(request, "sure_many.html", title=title, hidden=_pairs(_posted(chosen)), **what)
+        self._operate_many(CANCEL, chosen)
+        return None
 
     def response_action(self, request: Any, queryset: QuerySet[Job], *args: Any, **kwargs: Any) -> Any:
         """Leaves out what can be no primary key: Django would answer it with a 500."""
@@ -91,7 +98,10 @@ class OperatingAdmin(JobModelAdmin):
         form = _move_form(request, rows.db)
         if (asked := self._ask_first(request, verb, job, form)) is not None:
             return asked
-        self._operate(request, verb, rows, *([form.cleaned_data["time"]] if verb is MOVE else []), job=job)
+        more = [form.cleaned_data["time"]] if verb is MOVE else []
+        outcome = self._operate(request, verb, rows.db, [job.pk], *more)
+        if outcome.done:
+            log.entry(request, Job, str(job), _of(verb, outcome), log.object_id(rows.db, job.pk))
         return self._to(request, "change", job.pk) if rows.exists() else self._to(request, "changelist")
 
     def _ask_first(self, request: HttpRequest, verb: Verb, job: Job, form: MoveForm) -> HttpResponse | None:
@@ -102,33 +112,41 @@ class OperatingAdmin(JobModelAdmin):
             return self._ask_time(request, form, {"verb": [verb.name]}, job=job)
         return None
 
-    def _operate(
-        self, request: HttpRequest, verb: Verb, jobs: QuerySet[Job], *more: Any, job: Job | None = None
-    ) -> None:
-        """Does it, says what came of it, and writes one entry into Django's log."""
-        # All of them first, in 8 bytes each: what is done to the first ones changes what the query finds.
-        keys = array("q", jobs.order_by("pk").values_list("pk", flat=True).iterator(10_000))
-        outcome = verb.apply(jobs.db, keys, *more)
+    def _of_many(self, verb: Verb, chosen: Chosen) -> dict[str, Any]:
+        """What a page that asks says of more than one job."""
+        if not chosen.many:
+            return {}
+        changelist: Any = self.get_changelist_instance(chosen.request)
+        counts, complete = chosen.counted(changelist.rows)
+        return {"chosen": chosen, "words": chosen.words(verb), "summary": summary(verb, counts, complete)}
+
+    def _operate_many(self, verb: Verb, chosen: Chosen, *more: Any) -> None:
+        """Does it to what was chosen in the list; one entry in Django's log says to which jobs."""
+        words, keys = chosen.words(verb), chosen.keys()  # as they are before it is done
+        outcome = self._operate(chosen.request, verb, chosen.jobs.db, keys, *more)
+        if text := chosen.said_of_schedules():
+            self.message_user(chosen.request, text, messages.WARNING)
+        elif not keys:
+            self.message_user(chosen.request, NONE_LEFT, messages.WARNING)
+        if outcome.done:
+            sentences = (_of(verb, outcome), text, by_queue(outcome.queues), _("Chosen: %(jobs)s.") % {"jobs": words})
+            name = f"{said(verb, outcome).rstrip('.')} ({words})"
+            log.entry(chosen.request, Job, name, " ".join(filter(None, sentences)))
+
+    def _operate(self, request: HttpRequest, verb: Verb, alias: str, keys: Sequence[int], *more: Any) -> Outcome:
+        """Does it, and says what came of it."""
+        outcome = verb.apply(alias, keys, *more)
         if text := said(verb, outcome):
             self.message_user(request, text, messages.SUCCESS)
-            self._log(request, " ".join(filter(None, (text, left(verb, outcome)))), jobs.db, job)
         if text := left(verb, outcome):
             self.message_user(request, text, messages.WARNING)
-        if not keys:
-            self.message_user(request, NONE_LEFT, messages.WARNING)
-
-    def _log(self, request: HttpRequest, text: str, alias: str, job: Job | None) -> None:
-        if job is None:
-            log.entry(request, Job, str(self.opts.verbose_name_plural), text)
-        else:
-            log.entry(request, Job, str(job), text, log.object_id(alias, job.pk))
+        return outcome
 
     def _ask_time(
-        self, request: HttpRequest, form: MoveForm, hidden: Mapping[str, list[str]], job: Job | None = None
+        self, request: HttpRequest, form: MoveForm, hidden: Mapping[str, list[str]], **more: Any
     ) -> HttpResponse:
         title = gettext_lazy("Move the time")
-        pairs = [(name, value) for name, values in hidden.items() for value in values]
-        return self._ask(request, "move.html", form=form, hidden=pairs, job=job, title=title)
+        return self._ask(request, "move.html", form=form, hidden=_pairs(hidden), title=title, **more)
 
     def _ask(self, request: HttpRequest, template: str, **more: Any) -> HttpResponse:
         context = {**self.admin_site.each_context(request), **self.kept(request), "media": self.media, **more}
@@ -151,10 +169,20 @@ def _move_form(request: HttpRequest, alias: str) -> MoveForm:
     return MoveForm(request.POST if request.POST.get("time") else None, alias)
 
 
-def _chosen(request: HttpRequest) -> dict[str, list[str]]:
-    """What an action's form is posted with again, once more was asked."""
+def _posted(chosen: Chosen) -> dict[str, list[str]]:
+    """What an action's form is posted with again, once more was asked; jobs added from now on are not meant."""
     names = ("action", "index", "select_across", ACTION_CHECKBOX_NAME)
-    return {name: request.POST.getlist(name) for name in names}
+    posted = {name: chosen.request.POST.getlist(name) for name in names}
+    return {**posted, NEWEST: [str(chosen.newest())]} if chosen.all else posted
+
+
+def _pairs(hidden: Mapping[str, list[str]]) -> list[tuple[str, str]]:
+    return [(name, value) for name, values in hidden.items() for value in values]
+
+
+def _of(verb: Verb, outcome: Outcome) -> str:
+    """What was done, and what was left as it is."""
+    return " ".join(filter(None, (said(verb, outcome), left(verb, outcome))))
 
 
 def _is_key(text: str) -> bool:

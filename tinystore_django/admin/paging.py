@@ -6,6 +6,7 @@ the page at hand, and what the queues have is merged.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +30,7 @@ from .unread import quoted
 MOST = 10_000
 # Of a search: an id's index knows nothing of states, so that each row it leads to is looked at.
 MOST_FOUND = 1_000
+MOST_IN_ALL = 100_000  # of one state over all queues
 
 
 class Count(int):
@@ -86,6 +88,17 @@ class JobRows:
             counts.append(lanes.count(self.rows.db, lane, self.narrowed, queues, left) if left and queues else 0)
         return counts
 
+    def by_queue(self) -> tuple[Counter[tuple[str, str]], bool]:
+        """How many there are of each queue and state, each counted up to 10,000; and whether none is left uncounted."""
+        counts: Counter[tuple[str, str]] = Counter()
+        complete = True
+        for lane in self.lanes:
+            queues = self._queues(lane)
+            found = lanes.by_queue(self.rows.db, lane, self.narrowed, queues, MOST + 1, MOST_IN_ALL) if queues else {}
+            counts.update({(queue, lane.state): count for queue, count in found.items()})
+            complete = complete and sum(found.values()) < MOST_IN_ALL
+        return counts, complete
+
     def _queues(self, lane: Lane) -> list[str]:
         if self.rows.query.is_empty():
             return []
@@ -129,6 +142,7 @@ class JobList(ChangeList):
         )
         self.carried = carried(request)
         # It takes a count and slices, and its type asks for more.
+        self.rows = rows
         self.paginator: Paginator[Job] = Paginator(rows, self.list_per_page)  # type: ignore[arg-type]
         page = self.paginator.get_page(self.page_num)
         self.page_num, self.result_list = page.number, page.object_list

@@ -54,7 +54,7 @@ class PausingAdmin(PageAdmin):
     def say(self, request: HttpRequest, name: str, done: bool, said: str, otherwise: str) -> None:
         """What was done, which is one entry in Django's log, or why nothing was."""
         if done:
-            log.entry(request, self.model, name, said % {"name": name}, name)
+            log.entry(request, self.model, said % {"name": name}, said % {"name": name}, name)
             self.message_user(request, said % {"name": name}, messages.SUCCESS)
         else:
             self.message_user(request, otherwise % {"name": name}, messages.WARNING)

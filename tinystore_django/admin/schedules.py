@@ -88,7 +88,7 @@ class ScheduleAdmin(PausingAdmin):
         keys = Job.objects.using(alias).filter(queue=name, key=name, released=False).values_list("pk", flat=True)
         outcome = RUN.apply(alias, list(keys[:1]))
         if text := said(RUN, outcome):
-            log.entry(request, self.model, name, text, name)
+            log.entry(request, self.model, f"{name}: {text}", text, name)
             self.message_user(request, text, messages.SUCCESS)
         else:
             kept = left(RUN, outcome) or _("No worker has started with %(name)s yet.") % {"name": name}

@@ -67,11 +67,21 @@ WALK = """select {columns} from tinystore_django_job where queue = known.queue a
     order by {order} limit %(size)s offset %(skip)s"""
 COUNT = "select count(*) from (select 1 from ({each}) every limit %(size)s) found"
 
+BY_QUEUE = "select queue, count(*) from (select queue from ({each}) every limit %(in_all)s) found group by queue"
+
 
 def count(alias: str, lane: Lane, narrowed: Narrowed, queues: Sequence[str], most: int) -> int:
     """How many jobs a lane has, counted up to `most`."""
     sql = COUNT.format(each=_each(alias, lane, narrowed))
     return int(database(alias).run(sql, _given(alias, narrowed, queues, 0, most))[0][0])
+
+
+def by_queue(
+    alias: str, lane: Lane, narrowed: Narrowed, queues: Sequence[str], most: int, in_all: int
+) -> dict[str, int]:
+    """How many jobs of each queue a lane has, each counted up to `most`, and all together up to `in_all`."""
+    sql = BY_QUEUE.format(each=_each(alias, lane, narrowed))
+    return dict(database(alias).run(sql, {**_given(alias, narrowed, queues, 0, most), "in_all": in_all}))
 
 
 def part(alias: str, lane: Lane, narrowed: Narrowed, queues: Sequence[str], start: int, stop: int) -> list[int]:

@@ -36,9 +36,10 @@ class Outcome:
 
     done: int = 0
     left: Counter[str] = field(default_factory=Counter)
+    queues: Counter[str] = field(default_factory=Counter, compare=False)  # those that it was done to, by queue
 
     def __add__(self, other: Outcome) -> Outcome:
-        return Outcome(self.done + other.done, self.left + other.left)
+        return Outcome(self.done + other.done, self.left + other.left, self.queues + other.queues)
 
 
 def retry(alias: str, jobs: Sequence[int]) -> Outcome:
@@ -77,9 +78,10 @@ def _batch(alias: str, jobs: Sequence[int], states: Collection[str], change: Cha
         left += _missing(alias, set(jobs).difference(row.pk for row in rows))
         if fit:
             change(alias, fit, now)
-    for queue in {known(row.queue) for row in fit}:
+    queues = Counter(known(row.queue) for row in fit)
+    for queue in queues:
         notices.changed(alias, queue)
-    return Outcome(len(fit), left)
+    return Outcome(len(fit), left, queues)
 
 
 def _lock(alias: str, jobs: Sequence[int]) -> list[Job]:
