@@ -131,12 +131,20 @@ def test_a_repeating_job_is_never_done_whatever_is_kept() -> None:
     assert end(HOURLY, "done", queue_options(dedupe="1h", keep_done="1h")).state == State.READY
 
 
-def test_a_repeat_that_no_longer_reads_fails_its_job_and_says_so() -> None:
-    for kind in ("done", "retry", "snoozed"):
+def test_a_job_whose_repeat_does_not_read_waits_and_says_so_and_never_fails() -> None:
+    for kind in ("done", "failed", "spent"):
         row = end(HELD._replace(repeat="0 * * * * Mars/Olympus"), kind)
 
-        assert row.state == State.FAILED
+        assert (row.state, row.at, row.attempt) == (State.READY, LATEST, 0)
         assert "'0 * * * * Mars/Olympus' no longer reads" in row.error
+
+
+def test_its_retry_its_snooze_and_its_run_more_have_a_time_all_the_same() -> None:
+    held = HELD._replace(repeat="0 * * * * Mars/Olympus")
+
+    assert end(held, "retry", error="no luck", delay=HOUR).at == NOW + HOUR
+    assert end(held, "snoozed", delay=HOUR).at == NOW + HOUR
+    assert end(held, "done", seen=Seen(NOW + HOUR, None, held.repeat)).at == NOW + HOUR
 
 
 def test_the_repeat_is_the_one_that_the_row_has_when_the_run_ends() -> None:

@@ -104,22 +104,6 @@ def test_a_repeat_given_while_the_job_ran_is_the_one_it_goes_on_with(emails: Que
     assert (job.state, job.at.hour, job.repeat) == ("scheduled", 13, "0 13 * * * UTC")
 
 
-@pytest.mark.parametrize("set_again", [False, True])
-def test_a_repeat_that_no_longer_reads_ends_its_job_as_failed(
-    set_again: bool, emails: Queue[Any], held: Any, hand: Hand
-) -> None:
-    models.Job.objects.update(repeat="0 13 * * * Mars/Olympus")
-    if set_again:
-        emails.set("x", "b")
-
-    assert hand.end(held) is not None
-
-    job = emails.get("x")
-    assert job is not None
-    assert (job.state, job.repeat) == ("failed", "0 13 * * * Mars/Olympus")
-    assert "Mars/Olympus" in (job.error or "")
-
-
 @pytest.fixture
 def plain_run(shop: Store, hand: Hand) -> tuple[Queue[Any], Held]:
     """A run of a queue of which nothing stays when it ends well."""

@@ -10,6 +10,7 @@ from ..databases.rows import Held, Seen, Settled
 from ..errors import CorruptError
 from ..models import Job
 from ..options import QueueOptions
+from ..timing.clock import LATEST
 from ..timing.moments import capped
 from ..timing.repeats import read
 
@@ -44,11 +45,8 @@ def aftermath(held: Held, ending: Ending, options: QueueOptions | None, seen: Se
     """The row after the run, or None where nothing of it stays."""
     if seen.cancelled:
         return None
-    # Its repeat may have been changed while it ran, or be of a zone that the time zone data no longer has.
+    # Its repeat may have been changed while it ran.
     held = held._replace(repeat=seen.repeat, at=capped(held.at))
-    if held.repeat and (corrupt := _corrupt(held.repeat)):
-        row = _failed(held, Ending("failed", corrupt), options, now)
-        return replace(row, seen_next=seen.next_at)
     if seen.next_at is not None:
         return _run_more(held, ending, seen, now)
     if ending.kind == "given back":
@@ -69,14 +67,6 @@ def damaged(held: Held, error: str, seen: Seen, now: int) -> Settled | None:
     sound = held._replace(at=now, repeat=seen.repeat, attempt=0, started_at=now)
     row = _failed(sound, Ending("failed", error), None, now)
     return replace(row, seen_next=seen.next_at)
-
-
-def _corrupt(repeat: str) -> str | None:
-    try:
-        read(repeat)
-    except CorruptError as error:
-        return str(error)
-    return None
 
 
 def _tries_left(held: Held, ending: Ending, options: QueueOptions | None) -> bool:
@@ -108,7 +98,7 @@ def _run_more(held: Held, ending: Ending, seen: Seen, now: int) -> Settled:
     assert seen.next_at is not None
     at = capped(seen.next_at)
     if seen.repeat:
-        at = min(at, read(seen.repeat).next(now))
+        at = min(at, _next(seen.repeat, now)[0])
     row = replace(_fresh(held, now, at), seen_next=seen.next_at, group=seen.next_group)
     return row if ending.kind in ("done", "snoozed", "given back") else _with_error(row, ending)
 
@@ -116,8 +106,19 @@ def _run_more(held: Held, ending: Ending, seen: Seen, now: int) -> Settled:
 def _tick(held: Held, ending: Ending | None, now: int) -> Settled:
     """A repeating job's next tick; a failed run's error stays until a good one."""
     assert held.repeat is not None
-    row = _fresh(held, now, read(held.repeat).next(now))
+    at, unread = _next(held.repeat, now)
+    row = _fresh(held, now, at)
+    if unread:
+        return replace(row, error=unread, traceback=ending.traceback if ending else None)
     return _with_error(row, ending) if ending else row
+
+
+def _next(repeat: str, now: int) -> tuple[int, str | None]:
+    """The next tick; or the end of the calendar, and why there is none: the zone may have left the time zone data."""
+    try:
+        return read(repeat).next(now), None
+    except CorruptError as error:
+        return LATEST, str(error)
 
 
 def _retry(held: Held, ending: Ending, options: QueueOptions | None, now: int) -> Settled:
@@ -126,7 +127,7 @@ def _retry(held: Held, ending: Ending, options: QueueOptions | None, now: int) -
         assert options is not None
         at = capped(now + options.backoff.jittered(held.attempt, random.random()))
     if held.repeat:
-        at = min(at, read(held.repeat).next(now))
+        at = min(at, _next(held.repeat, now)[0])
     return _with_error(replace(_again(held, now, held.attempt), at=at), ending)
 
 

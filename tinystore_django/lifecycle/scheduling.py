@@ -60,7 +60,7 @@ def _open(alias: str, name: str, repeat: Repeat) -> bool:
     store = database(alias)
     with store.own_transaction():
         row = lock(alias, name, name)
-        if row is not None and row.state not in LIVE:  # its kept repeat no longer read, or its row is damaged
+        if row is not None and row.state not in LIVE:  # a queue's job of that name has ended, or its row is damaged
             Job.objects.using(alias).filter(pk=row.pk).update(released=True)
             row = None
         if row is None:

@@ -14,6 +14,9 @@ from .cron import cron as read_cron
 from .durations import LONGEST, UNITS, Span, duration
 from .intervals import Interval
 
+# How the reason begins that a kept repeat does not read.
+UNREAD = "the kept repeat "
+
 Repeat: TypeAlias = Interval | Cron
 """Has `.text`, `.next(after)` and `.in_words(gettext)`."""
 
@@ -54,7 +57,7 @@ def read(text: str) -> Repeat:
     try:
         return read_cron(expression, time_zone)
     except InvalidError as error:
-        raise CorruptError(f"the kept repeat {quoted(text)} no longer reads: {error}") from error
+        raise CorruptError(f"{UNREAD}{quoted(text)} no longer reads: {error}") from error
 
 
 def is_kept_as(repeat: Repeat, text: str | None) -> bool:

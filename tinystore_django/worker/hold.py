@@ -52,7 +52,7 @@ class Hold:
         self._lasts_until = 0.0  # of time.monotonic()
         self._taking = threading.Lock()
         self.openings: list[Callable[[], object]] = []  # what is to be done before anything runs
-        self.reopen: Callable[[], object] = lambda: None  # what of it could not be, and is tried again
+        self.reopen: Callable[[], bool] = lambda: False  # what of it could not be, and is tried again
         self.runs: dict[Fence, Control] = {}
         self.on_progress: Callable[[], object] = lambda: None
         self.on_settled: OnSettled = lambda held, ending, outcome: None
@@ -112,8 +112,7 @@ class Hold:
 
     def tend(self) -> bool:
         """Brings back jobs that were left aside; whether there were any."""
-        self.reopen()
-        return self._brought_back(asides.tend(self.alias, self.options))
+        return self._brought_back(self.reopen() | asides.tend(self.alias, self.options))
 
     def look_aside(self) -> bool:
         """The same between two renewals, while something runs: an idle worker's claims look for themselves."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ..lifecycle import asides, scheduling
+from ..lifecycle import asides, scheduling, unread
 from ..registry import Declaration
 from ..values import first_line
 
@@ -26,6 +26,7 @@ class Opening:
             logger.error(
                 "schedule %s cannot be opened, and does not run: %s; it is tried again", name, first_line(str(error))
             )
+        unread.take_up(self._alias, self._limits)
         asides.tend(self._alias, self._limits)
 
     def open_or_fail(self) -> None:
@@ -36,12 +37,14 @@ class Opening:
         """
         for error in self._open().values():
             raise error
+        unread.take_up(self._alias, self._limits)
         asides.tend(self._alias, self._limits)
 
-    def again(self) -> None:
-        """Opens the schedules that could not be opened before."""
-        if self._unopened:
-            self._open()
+    def again(self) -> bool:
+        """Opens the schedules that could not be opened before, and takes up the jobs whose repeat reads again; whether
+        there were any."""
+        left = len(self._unopened)
+        return unread.take_up(self._alias, self._limits) | bool(left and len(self._open()) < left)
 
     def _open(self) -> dict[str, Exception]:
         errors = scheduling.open_all(self._alias, self._unopened)

@@ -29,6 +29,7 @@ from tinystore_django.values import first_line, is_text, plain
 from tinystore_django.worker.startup import check_migrated
 
 MOST = 100
+LAST = clock.to_datetime(clock.LATEST)
 
 
 class Command(BaseCommand):
@@ -108,6 +109,8 @@ def _named(job: Repeating, alias: str) -> str:
 
 def _next(job: Repeating, place: tzinfo) -> str:
     at = _moment(job.at, place)
+    if job.state == "scheduled" and job.at == LAST and repeat_of(job) is None:
+        return "once its repeat reads again"
     if job.state == "scheduled":
         return f"{at}, a retry after attempt {job.attempt}" if job.attempt else at
     return {
