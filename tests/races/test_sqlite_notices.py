@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
-from tinystore_django.databases.listening import ANY, FileListener
+from tinystore_django.databases.listening import ANY, FileListener, file_of
 
 pytestmark = pytest.mark.sqlite
 
@@ -69,3 +70,32 @@ def test_a_write_that_is_rolled_back_is_no_news(writer: sqlite3.Connection, list
     writer.execute("rollback")
 
     assert listener.wait(0.5) == set()
+
+
+@pytest.mark.parametrize("how", ["uri", "uri with signs", "link", "relative", "signs"])
+def test_a_commit_is_heard_however_the_file_is_named(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / ("d %41#?b.sqlite3" if "signs" in how else "jobs.sqlite3")
+    name = str(file)
+    if how == "link":
+        name = str(tmp_path / "link.sqlite3")
+        Path(name).symlink_to(file)
+    if how.startswith("uri"):
+        name = f"file:{quote(str(file))}?mode=rwc&cache=private"
+    if how == "relative":
+        name = file.name
+    with closing(sqlite3.connect(file, isolation_level=None)) as writer, closing(FileListener(name)) as listener:
+        writer.execute("pragma journal_mode = wal")
+        writer.execute("create table job (value text)")
+        while listener.wait(0.1):
+            pass
+        writer.execute("insert into job values ('a')")
+
+        assert listener.wait(5) == {ANY}
+
+
+@pytest.mark.parametrize(
+    "name", [":memory:", "", "file::memory:", "file:shop?mode=memory&cache=shared", "file:/shop?vfs=memdb"]
+)
+def test_a_database_in_memory_has_no_file_to_look_at(name: str) -> None:
+    assert file_of(name) is None

@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import parse_qs, unquote, urlsplit
 
 # A name no queue can have: something was added, to whichever queue.
 ANY = ""
@@ -48,9 +49,12 @@ class FileListener(Listener):
     LOOK = 0.02  # seconds
     COMMIT = 2.0  # seconds from a write to the end of its commit, at the longest
 
-    def __init__(self, file: str) -> None:
-        self.files = [Path(file), Path(f"{file}-wal")]
-        self.connection = sqlite3.connect(file, timeout=0, isolation_level=None, uri=True)
+    def __init__(self, name: str) -> None:
+        file = file_of(name)
+        if file is None:
+            raise ValueError(f"{name!r} is in no file that could be looked at")
+        self.files = [file, file.with_name(f"{file.name}-wal")]
+        self.connection = sqlite3.connect(name, timeout=0, isolation_level=None, uri=True)
         self.seen = self._look()
         self.changed_at = time.monotonic()
         self.version = 0
@@ -87,6 +91,18 @@ class FileListener(Listener):
                 raise
             self.changed_at = time.monotonic()  # somebody is at it: to be asked again
             return self.version
+
+
+def file_of(name: str) -> Path | None:
+    """The file of a SQLite database, by the name or the URI that the driver takes; None of one in memory."""
+    path = name
+    if name.startswith("file:"):
+        uri = urlsplit(name)
+        if parse_qs(uri.query).get("vfs") == ["memdb"] or "memory" in parse_qs(uri.query).get("mode", []):
+            return None
+        path = unquote(uri.path)
+    # SQLite follows a link too, and writes the log beside what it leads to.
+    return None if path in ("", ":memory:") else Path(os.path.realpath(path))
 
 
 def _signature(file: Path) -> tuple[int, int]:

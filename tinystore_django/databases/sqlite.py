@@ -17,7 +17,7 @@ from django.db.models.functions import Cast, Length
 
 from ..timing import clock
 from .inserting import UNLESS_TAKEN
-from .listening import FileListener, Listener
+from .listening import FileListener, Listener, file_of
 from .rows import Batch, Renewal
 from .sqlite_rounds import SQLiteRounds
 
@@ -56,6 +56,10 @@ class SQLite(SQLiteRounds):
     def is_alone(self) -> bool:
         connection: Any = self.connection
         return self.in_transaction() or connection.is_in_memory_db()
+
+    @property
+    def _name(self) -> str:
+        return str(self.connection.settings_dict["NAME"])
 
     def array(self, values: Sequence[int] | Sequence[str]) -> Any:
         return json.dumps(list(values))
@@ -146,12 +150,10 @@ class SQLite(SQLiteRounds):
         """Nobody listens: those who watch see the file change."""
 
     def listener(self, notify: bool, moves: bool = False) -> Listener | None:
-        connection: Any = self.connection
-        return None if connection.is_in_memory_db() else FileListener(str(connection.settings_dict["NAME"]))
+        return None if file_of(self._name) is None else FileListener(self._name)
 
     def woken(self, notify: bool) -> str:
-        connection: Any = self.connection
-        return "" if connection.is_in_memory_db() else f"{FileListener.how} "
+        return "" if file_of(self._name) is None else f"{FileListener.how} "
 
     def is_clean(self) -> bool:
         return self.is_alive() and not self.connection.connection.in_transaction
