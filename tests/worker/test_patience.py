@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import pytest
 from django.db import OperationalError
 
-from tinystore_django.worker import patience
+from tests.programs import wait_for
+from tinystore_django import Store, Worker
+from tinystore_django.databases import database
+from tinystore_django.worker import loop, patience, upkeep
 from tinystore_django.worker.patience import Patience
+
+T = TypeVar("T")
 
 LOST = OperationalError("server closed the connection\n\tunexpectedly")
 
 
-def test_pauses_double_from_a_tenth_of_a_second_to_half_a_minute() -> None:
+def test_pauses_double_from_a_tenth_of_a_second_to_five() -> None:
     waiting = Patience("default")
 
-    pauses = [waiting.lost(LOST) for _ in range(12)]
+    pauses = [waiting.lost(LOST) for _ in range(9)]
 
-    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0, 30.0]
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
 
 
 def test_once_it_is_well_the_next_pause_is_short_again() -> None:
@@ -44,13 +51,72 @@ def test_it_is_said_once_a_minute_in_one_line(
     assert caplog.messages == [line, line]
 
 
+def in_another_thread(call: Callable[[], T]) -> T:
+    answers: list[T] = []
+    thread = threading.Thread(target=lambda: answers.append(call()))
+    thread.start()
+    thread.join()
+    return answers[0]
+
+
 def test_each_thread_of_a_worker_has_pauses_of_its_own() -> None:
     waiting = Patience("default")
     waiting.lost(LOST)
-    pauses: list[float] = []
 
-    thread = threading.Thread(target=lambda: pauses.append(waiting.lost(LOST)))
-    thread.start()
-    thread.join()
+    assert in_another_thread(lambda: waiting.lost(LOST)) == 0.1
 
-    assert pauses == [0.1]
+
+def test_the_first_thread_that_is_answered_again_ends_the_pauses_of_the_others() -> None:
+    waiting = Patience("default")
+    ended: list[str] = []
+    waiting.on_well(lambda: ended.append("loop"))
+    waiting.on_well(lambda: ended.append("upkeep"))
+
+    waiting.well()
+    assert ended == []  # nobody waits
+
+    waiting.lost(LOST)
+    in_another_thread(waiting.well)
+    assert ended == []  # that thread was always answered
+
+    waiting.well()
+    assert ended == ["loop", "upkeep"]
+    waiting.well()
+    assert ended == ["loop", "upkeep"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_every_thread_of_a_worker_comes_back_as_soon_as_one_is_answered(
+    shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"tinystore-loop", "tinystore-upkeep", "tinystore-listening"}
+    away, waiting, back = [True], set[str](), set[str]()
+    real_lost, real_well = Patience.lost, Patience.well
+
+    def lost(self: Patience, error: Exception) -> float:
+        real_lost(self, error)
+        waiting.add(threading.current_thread().name)
+        return 60.0
+
+    def well(self: Patience) -> None:
+        real_well(self)
+        back.add(threading.current_thread().name)
+
+    def answer(*about: Any) -> None:
+        if away[0]:
+            raise LOST
+
+    monkeypatch.setattr(Patience, "lost", lost)
+    monkeypatch.setattr(Patience, "well", well)
+    monkeypatch.setattr(loop, "refresh", answer)
+    monkeypatch.setattr(upkeep, "refresh", answer)
+    store = type(database("default"))
+    listener = store.listener
+    monkeypatch.setattr(store, "listener", lambda *about: answer() or listener(*about))
+    with Worker([shop.queue("emails")._declaration.handled_by(print)], lease=240_000_000).start() as worker:
+        wait_for(lambda: waiting >= names)
+        assert not back
+        away[0] = False
+        worker._loop.wake.set()
+
+        wait_for(lambda: back == names, 10)

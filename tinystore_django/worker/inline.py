@@ -118,7 +118,7 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[tuple[Hold, Alone 
         alone = Alone(hold, patience)
         hold.on_progress = alone.write_progress
     else:
-        hold.on_progress = upkeep.report
+        hold.on_progress = upkeep.wake
         upkeep.start()
     try:
         with _giving_back(hold, store):

@@ -29,7 +29,8 @@ class Listening(threading.Thread):
         self._wake = wake
         self._patience = patience
         self._moves = moves
-        self._stopping = threading.Event()
+        self._stopping = False
+        self._woken = threading.Event()
         self._listener: Listener | None = None
 
     @property
@@ -38,11 +39,16 @@ class Listening(threading.Thread):
         return self._listener is not None
 
     def stop(self) -> None:
-        self._stopping.set()
+        self._stopping = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Ends its pause."""
+        self._woken.set()
 
     def run(self) -> None:
         try:
-            while not self._stopping.is_set() and self._listen():
+            while not self._stopping and self._listen():
                 pass
         finally:
             close_all()
@@ -55,12 +61,13 @@ class Listening(threading.Thread):
                 return False
             self._wake.set()
             self._patience.well()
-            while not self._stopping.is_set():
+            while not self._stopping:
                 self._hear(self._listener.wait(self.TURN), self._listener.gathers)
         except Exception as error:  # the driver's own errors: this connection is not Django's
             listener, self._listener = self._listener, None
             _close(listener)
-            self._stopping.wait(self._patience.lost(error))
+            self._woken.wait(self._patience.lost(error))
+            self._woken.clear()
         else:
             _close(self._listener)
         return True

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from django.db import Error
 
 logger = logging.getLogger("tinystore_django")
 
-FIRST, LONGEST = 0.1, 30.0  # seconds
+FIRST, LONGEST = 0.1, 5.0  # seconds
 EVERY = 60.0  # seconds between two lines in the log
 
 
@@ -23,6 +24,11 @@ class Patience:
         self._lock = threading.Lock()
         self._said = -EVERY
         self._pauses = threading.local()
+        self._waiting: list[Callable[[], object]] = []  # what ends the pause of each thread
+
+    def on_well(self, end_pause: Callable[[], object]) -> None:
+        """Calls as soon as any of the threads is answered again, so that no other waits longer than it has to."""
+        self._waiting.append(end_pause)
 
     def lost(self, error: Exception) -> float:
         """Notes a failure, and says for how many seconds to pause."""
@@ -43,4 +49,7 @@ class Patience:
 
     def well(self) -> None:
         """Notes that this thread's work went well."""
-        self._pauses.next = FIRST
+        if getattr(self._pauses, "next", FIRST) > FIRST:
+            self._pauses.next = FIRST
+            for end_pause in self._waiting:
+                end_pause()

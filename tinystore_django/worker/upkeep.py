@@ -48,24 +48,24 @@ class Upkeep(threading.Thread):
         self._reports_at = 0.0
         self._adds_up_at = 0.0
         self._stopping = False
-        self._wake = threading.Event()
+        self._woken = threading.Event()
 
     def stop(self) -> None:
         self._stopping = True
-        self._wake.set()
+        self.wake()
         if self.is_alive():
             self.join(FAREWELL)  # it may wait for a database that does not answer, or for SQLite's lock
 
-    def report(self) -> None:
-        """Has the progress of the runs written soon, and those told who watch."""
-        self._wake.set()
+    def wake(self) -> None:
+        """Ends its sleep: it looks what there is to do, such as progress to write, or watchers to tell."""
+        self._woken.set()
 
     def run(self) -> None:
         try:
             with database(self._hold.alias).read_committed():
                 while not self._stopping:
-                    self._wake.wait(self._tend())
-                    self._wake.clear()
+                    self._woken.wait(self._tend())
+                    self._woken.clear()
                 self._leave()
         finally:
             close_all()

@@ -66,7 +66,9 @@ class Worker:
         self._loop = Loop(self._hold, pace, self.patience)
         self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience, self._hold.moves)
         self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost, at_once=True)
-        self._hold.on_progress = self._upkeep.report
+        self._hold.on_progress = self._upkeep.wake
+        for end_pause in (self._loop.wake.set, self._upkeep.wake, self._listening.wake):
+            self.patience.on_well(end_pause)
         self._unsubscribe: Callable[[], object] = lambda: None
 
     @property
