@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from .farewell import SIGNALS, leave
+
 # A terminal and a supervisor may both pass on the same wish to stop: within so many seconds it is one.
 SAME = 0.1
 
@@ -58,9 +59,14 @@ class Shutdown:
         """Waits until asked, at most so long; whether it was."""
         return self._event.wait(seconds)
 
+    def left(self, grace: float) -> float:
+        """How many seconds of the grace are left."""
+        return grace if self._asked_at is None else self._asked_at + grace - time.monotonic()
+
     @contextmanager
-    def on_signals(self) -> Iterator[None]:
-        """Answers the signals inside the block. Python delivers them to the main thread only."""
+    def on_signals(self, to_the_end: bool = False) -> Iterator[None]:
+        """Answers the signals inside the block, and `to_the_end` of the process. Python delivers them to the main
+        thread only."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -70,11 +76,16 @@ class Shutdown:
         try:
             yield
         finally:
-            if self._asked_at is not None:  # what is the same wish must not find the default, which is to die of it
-                time.sleep(max(0.0, self._asked_at + SAME - time.monotonic()))
-            _answered = False
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            if not to_the_end:
+                self._restore(before)
+
+    def _restore(self, before: Mapping[signal.Signals, Any]) -> None:
+        global _answered
+        if self._asked_at is not None:  # what is the same wish must not find the default, which is to die of it
+            time.sleep(max(0.0, self._asked_at + SAME - time.monotonic()))
+        _answered = False
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._asked_at is None:
@@ -109,10 +120,3 @@ def _after_fork_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
-
-
-def leave(code: int) -> None:
-    """Ends the process without waiting for its threads: Python cannot end a handler that does not return."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
@@ -18,9 +20,10 @@ from tinystore_django.errors import InvalidError, quoted
 from tinystore_django.options import whole
 from tinystore_django.registry import Declaration
 from tinystore_django.timing.durations import duration
+from tinystore_django.worker.farewell import Farewell, line_by_line
 from tinystore_django.worker.processes import Processes, is_child, orphaned
 from tinystore_django.worker.reloading import Reloading
-from tinystore_django.worker.shutdown import Shutdown, leave
+from tinystore_django.worker.shutdown import Shutdown
 from tinystore_django.worker.startup import await_database, chosen, described, without_handler
 from tinystore_django.worker.worker import Worker
 
@@ -32,6 +35,7 @@ RELOAD_GRACE = 5.0
 
 class Command(BaseCommand):
     help = "Runs the jobs of the project's queues and schedules until it is stopped."
+    _farewell: Farewell | None = None  # where the process is this command
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("queues", nargs="*", metavar="queue", help="run only these queues and schedules")
@@ -49,16 +53,26 @@ class Command(BaseCommand):
             help="start again when the code changes; the default under DEBUG",
         )
 
+    def run_from_argv(self, argv: list[str]) -> None:
+        if argv != sys.argv:  # a program calls the command: its process is the program's own to end
+            super().run_from_argv(argv)
+            return
+        line_by_line()
+        with Farewell() as self._farewell:
+            super().run_from_argv(argv)
+
     def handle(self, *args: Any, **options: Any) -> None:
         # What pg_stat_activity shows of this process, unless the project names its connections.
         os.environ.setdefault("PGAPPNAME", "tinystore_work")
         _log_to_console(options["verbosity"])
         shutdown = Shutdown()
-        with shutdown.on_signals():
+        with shutdown.on_signals(to_the_end=self._farewell is not None):
             try:
                 code, restart = self._run(shutdown, options)
             except InvalidError as error:
                 raise CommandError(str(error)) from error
+            if self._farewell is not None:
+                self._farewell.ends_at = time.monotonic() + shutdown.left(_grace(options))
         if restart is not None:
             restart()
         if code:
@@ -67,14 +81,14 @@ class Command(BaseCommand):
     def _run(self, shutdown: Shutdown, options: dict[str, Any]) -> tuple[int, Callable[[], object] | None]:
         declarations = chosen(options["queues"], options["exclude"])
         if silent := without_handler(options["queues"]):
-            self.stdout.write(f"no handler, not run: {', '.join(silent)}")
+            self._say(f"no handler, not run: {', '.join(silent)}")
         workers = [Worker(some, **_pace(options)) for some in _by_database(declarations)]
         for worker in workers:
             await_database(worker, shutdown.wait)
         if shutdown.asked:
             return 0, None
         for line in [] if is_child() else described(workers):
-            self.stdout.write(f"tinystore_django {__version__} {line}")
+            self._say(f"tinystore_django {__version__} {line}")
         reloading = _reloading(shutdown, options)
         if options["processes"] > 1:
             processes = Processes(options["processes"])
@@ -83,6 +97,11 @@ class Command(BaseCommand):
         else:
             code = _work(workers, shutdown, reloading)
         return code, reloading.restart if reloading and reloading.wanted else None
+
+    def _say(self, line: str) -> None:
+        with suppress(AttributeError, OSError, ValueError):  # none, closed, or nobody reads it any more
+            self.stdout.write(line)
+            self.stdout.flush()
 
 
 def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None) -> int:
@@ -99,8 +118,6 @@ def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None
             shutdown.ask()
     settled = sum(worker.settled for worker in workers)
     logger.info("ended: settled %d run%s", settled, "s" * (settled != 1))
-    if any(worker.abandoned for worker in workers) and not (reloading and reloading.wanted):
-        leave(0)
     return 0
 
 
@@ -116,6 +133,10 @@ def _reloading(shutdown: Shutdown, options: dict[str, Any]) -> Reloading | None:
 
 def _pace(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("concurrency", "lease", "poll", "grace", "until_idle", "max_jobs")}
+
+
+def _grace(options: dict[str, Any]) -> float:
+    return (conf.grace() if options["grace"] is None else int(options["grace"])) / 1e6
 
 
 def _by_database(declarations: list[Declaration]) -> list[list[Declaration]]:
