@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import re
+
+import pytest
 from django.contrib.staticfiles import finders
 from django.template import Context, Template
 
@@ -24,6 +28,18 @@ def test_what_it_is_given_is_escaped() -> None:
     page = rendered("{% live_job url done=word %}", url='/"><script>', word='"><script>')
 
     assert "><script>" not in page.replace("</div>\n<script src", "")
+
+
+@pytest.mark.parametrize("text", [r'"Say \"hi\" & <b>"', r"'Say &quot;hi&quot; & <b>'", "word", "word|safe"])
+def test_a_text_with_quotes_stays_one_text(text: str) -> None:
+    for tag in (
+        f"{{% live_job url done={text} %}}",
+        f"{{% autoescape off %}}{{% live_job url done={text} %}}{{% endautoescape %}}",
+    ):
+        page = rendered(tag, url="/x/", word='Say "hi" & <b>')
+
+        (element,) = re.findall(r"<div class=.live-job.[^>]*?data-job-events=\"/x/\" data-done=\"([^\"]*)\">", page)
+        assert html.unescape(element) == 'Say "hi" & <b>'
 
 
 def test_it_needs_no_inline_script_or_style() -> None:

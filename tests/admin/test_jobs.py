@@ -59,8 +59,34 @@ def test_a_job_past_its_keep_is_not_shown(five: Five, clock: Clock, listed: Page
 def test_a_job_without_an_id_is_listed_and_opened(emails: Queue[Any], listed: Pages, opened: Pages) -> None:
     emails.add("anonymous")
 
-    assert listed().column("named") == ["-"]
-    assert opened(models.Job.objects.get()).field("value_shown") == '"anonymous"'
+    job = models.Job.objects.get()
+    page = listed()
+    assert page.column("named") == [str(job.pk)]
+    assert (
+        f'href="/admin/tinystore_django/job/{job.pk}/change/"><span class="tinystore-key">{job.pk}</span></a>'
+        in page.html
+    )
+    assert opened(job).field("value_shown") == '"anonymous"'
+
+
+def test_a_cell_of_the_list_says_what_it_is_and_whether_it_is_empty(emails: Queue[Any], listed: Pages) -> None:
+    emails.add(None, id="a", group="g")
+
+    page = listed().html
+
+    assert '<div class="tinystore-cell" data-label="Group"><bdi>g</bdi></div>' in page
+    assert '<div class="tinystore-cell tinystore-empty" data-label="Error">-</div>' in page
+    assert 'data-label="Due"><time' in page
+
+
+def test_the_error_comes_before_the_value(emails: Queue[Any], hand: Hand, opened: Pages) -> None:
+    emails.add("ada")
+    hand.end(hand.take_one(emails), "failed", "no luck")
+
+    page = opened(models.Job.objects.get()).html
+
+    places = [page.index(f'class="field-{name}"') for name in ("error_shown", "traceback_shown", "value_shown")]
+    assert places == sorted(places)
 
 
 def test_long_texts_are_cut_in_the_list(emails: Queue[Any], hand: Hand, listed: Pages) -> None:

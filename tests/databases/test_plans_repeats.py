@@ -70,7 +70,7 @@ def test_a_schedule_is_opened_by_a_few_pages_among_them(reports: Queue[Any]) -> 
     scheduling.open_all("default", hourly)
     changed = explained(lambda: scheduling.open_all("default", {"cleanup": read("30 * * * * UTC")}))
 
-    check(opened, "tinystore_job_key")
+    check([plan for plan in opened if "tinystore_django_job" in plan.sql], "tinystore_job_key")
     check(changed, "tinystore_job_key", "tinystore_django_job_pkey")
 
 

@@ -15,7 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.byhand import LEASE
 from tests.chromium import click, steadily
-from tinystore_django import Queue, Store
+from tinystore_django import Queue, Store, models
 from tinystore_django.lifecycle import leasing
 from tinystore_django.lifecycle.claiming import claim
 
@@ -68,11 +68,20 @@ class Operator:
     def became(self) -> str:
         return steadily(self._chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".tinystore-gone").text)
 
-    def has_width(self, width: int) -> None:
-        """Reads the page again in a window so wide."""
+    def open(self, page: str) -> None:
+        """Goes to a page of jobs by its address."""
+        self._chrome.get(f"{self._site}/admin/tinystore_django/job/{page}")
+
+    @property
+    def is_wider_than_its_window(self) -> bool:
+        return bool(self._chrome.execute_script("return document.documentElement.scrollWidth > window.innerWidth"))
+
+    def has_width(self, width: int, again: bool = True) -> None:
+        """Makes the window so wide, and reads the page again there."""
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
         self._chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        self._chrome.refresh()
+        if again:
+            self._chrome.refresh()
 
     def overflows(self, selector: str) -> bool:
         """Whether a part of an element is to be scrolled to in what it is in."""
@@ -86,6 +95,10 @@ class Operator:
     def wait_for_column(self, name: str, shown: list[str]) -> None:
         """Waits until the page, read again by itself, shows this."""
         WebDriverWait(self._chrome, SECONDS).until(lambda _: self.column(name) == shown)
+
+    def wait_for_field(self, name: str, shown: str, seconds: float) -> None:
+        """Waits so long for a line of a job's page to say this."""
+        WebDriverWait(self._chrome, seconds).until(lambda _: self._texts(f".field-{name} td") == [shown])
 
     def column(self, name: str) -> list[str]:
         return self._texts(f"td.field-{name}, th.field-{name}")
@@ -204,6 +217,34 @@ def test_a_job_that_ends_well_while_it_is_looked_at_stays(emails: Queue[Any], op
     assert operator.became() == "It is done, and removed."
     assert operator.field("value_shown") == '"dan"'
     assert not operator.has("button[name=verb]")
+
+
+def test_after_an_action_the_page_is_read_again_at_once_and_what_was_done_stays(
+    emails: Queue[Any], operator: Operator
+) -> None:
+    operator.follow("to-dan")
+    operator.press("run_now")
+    assert operator.field("state_now") == "waiting"
+
+    emails.run_due(refuse)
+
+    operator.wait_for_field("state_now", "failed", 4)
+    assert operator.told() == "Made 1 job due now."
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_an_id_of_a_thousand_characters_widens_no_page(width: int, emails: Queue[Any], operator: Operator) -> None:
+    emails.add(None, id="i" * 1000, group="g" * 1000, delay="1h")
+    job = models.Job.objects.get(key__startswith="ii")
+
+    for page in ("", f"{job.pk}/change/", f"{job.pk}/history/", "cancel", "move_time"):
+        if page in ("cancel", "move_time"):
+            operator.open(f"{job.pk}/change/")
+            operator.press(page)
+        else:
+            operator.open(page)
+        operator.has_width(width, again=page not in ("cancel", "move_time"))
+        assert not operator.is_wider_than_its_window, page
 
 
 @pytest.mark.parametrize("language", ["en", "de"])

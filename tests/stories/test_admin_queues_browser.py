@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.chromium import click, steadily
-from tinystore_django import Queue, Store
+from tinystore_django import Concurrency, Queue, Store
 from tinystore_django.lifecycle.pausing import paused
 
 # All databases, and before the server starts: it would take a SQLite file that is not there yet for one in memory.
@@ -32,12 +32,12 @@ class Operator:
         self.chrome = chrome
         self._site = site
 
-    def log_in(self, name: str) -> None:
+    def log_in(self, name: str, link: str = "Queues") -> None:
         self.chrome.get(f"{self._site}/admin/")
         self.chrome.find_element(By.ID, "id_username").send_keys(name)
         self.chrome.find_element(By.ID, "id_password").send_keys("a secret")
         self.chrome.find_element(By.ID, "id_password").submit()
-        self._wait(lambda chrome: chrome.find_elements(By.LINK_TEXT, "Queues"))
+        self._wait(lambda chrome: chrome.find_elements(By.LINK_TEXT, link))
 
     def follow(self, link: str) -> None:
         click(self.chrome, By.LINK_TEXT, link)
@@ -128,6 +128,18 @@ def test_who_may_only_look_has_no_button(emails: Queue[Any], operator: Operator)
 
     assert "emails" in operator.row("emails")
     assert operator.buttons == []
+
+
+def test_the_buttons_are_in_sight_on_a_small_laptop_in_german(shop: Store, operator: Operator, settings: Any) -> None:
+    settings.LANGUAGE_CODE = "de"
+    shop.queue("emails", concurrency=Concurrency(total=4, group=2), rate="30/s", keep_done="1d", max_waiting=5)
+    operator.log_in("olga", "Warteschlangen")
+    for width in (1025, 1200, 1280):
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        operator.chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        operator.open("queue")
+        assert set(operator.buttons) == {"Pausieren"}
+        assert not operator.overflows, width
 
 
 def test_the_pages_fit_a_phone(shop: Store, emails: Queue[Any], operator: Operator) -> None:

@@ -57,9 +57,9 @@ def facts(job: Any) -> list[Fact]:
         Fact("worker", _("worker"), _worker(job, now)),
         Fact("last_run", _("last run"), _last_run(job)),
         Fact("kept_to", _("kept until"), _since(job.kept_until, now)),
-        Fact("value_shown", _("value"), _value(job, declaration)),
         Fact("error_shown", _("error"), showing.block(redaction.error(flaws.flaw_of(job) or job.error))),
         Fact("traceback_shown", _("traceback"), showing.block(job.traceback)),
+        Fact("value_shown", _("value"), _value(job, declaration)),
     ]
 
 

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -28,6 +29,8 @@ from .operating import OperatingAdmin
 from .paging import JobList
 from .verbs import VERBS
 
+LONGEST_TITLE = 120
+
 
 @admin.register(Job)
 class JobAdmin(GoneAdmin, OperatingAdmin):
@@ -43,10 +46,6 @@ class JobAdmin(GoneAdmin, OperatingAdmin):
     # Nothing here may count a table of millions.
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-
-    class Media:
-        css = {"all": ("tinystore_django/admin.css",)}
-        js = ("tinystore_django/live.js",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
         """The rows, each with the time it was read at. Those past their keep are left out by the filters and by
@@ -110,9 +109,8 @@ class JobAdmin(GoneAdmin, OperatingAdmin):
         state = "gone" if job.cancelled else state_of(job, job.now)
         return {
             "title": _("Job"),
-            "subtitle": str(job),
+            "subtitle": Truncator(str(job)).chars(LONGEST_TITLE),
             **self.kept(request),
-            "media": self.media,
             "job": job,
             "facts": detail.facts(job),
             "steps": detail.steps(job),
@@ -122,7 +120,7 @@ class JobAdmin(GoneAdmin, OperatingAdmin):
 
     @admin.display(description=gettext_lazy("id"))
     def named(self, job: Job) -> str:
-        return showing.name(job.key, showing.MOST)
+        return showing.name(job.key, showing.MOST) if job.key else showing.key(job.pk)
 
     @admin.display(description=gettext_lazy("state"))
     def state_now(self, job: Job) -> str:
@@ -130,20 +128,21 @@ class JobAdmin(GoneAdmin, OperatingAdmin):
 
     @admin.display(description=gettext_lazy("due"))
     def due_at(self, job: Any) -> str:
-        return showing.due(due_at(job), clock.to_datetime(job.now))
+        return showing.cell(_("due"), showing.due(due_at(job), clock.to_datetime(job.now)))
 
     @admin.display(description=gettext_lazy("group"))
     def grouped(self, job: Job) -> str:
-        return showing.name(job.group, showing.MOST)
+        return showing.cell(_("group"), showing.name(job.group, showing.MOST))
 
     @admin.display(description=gettext_lazy("error"))
     def short_error(self, job: Job) -> str:
-        return showing.line(redaction.error(job.error))
+        return showing.cell(_("error"), showing.line(redaction.error(job.error)))
 
     @admin.display(description=gettext_lazy("progress"))
     def progress_bar(self, job: Job) -> str:
         running = job.state == State.RUNNING and job.queue
-        return redaction.progress(job.queue, job.progress) if running and job.queue else showing.NOTHING
+        shown = redaction.progress(job.queue, job.progress) if running and job.queue else showing.NOTHING
+        return showing.cell(_("progress"), shown)
 
 
 def _unwrapped(pattern: URLPattern) -> URLPattern:

@@ -37,7 +37,7 @@ class GoneAdmin(OperatingAdmin):
         return TemplateResponse(request, "admin/tinystore_django/job/gone.html", context)
 
     def _gone(self, request: HttpRequest, key: int) -> dict[str, Any]:
-        context = {"title": _("Job"), "media": self.media}
+        context = {"title": _("Job")}
         if nothing := unread.database(request):
             return {**context, "became": " ".join(nothing)}
         alias = chosen_alias(request)

@@ -149,7 +149,7 @@ class OperatingAdmin(JobModelAdmin):
         return self._ask(request, "move.html", form=form, hidden=_pairs(hidden), title=title, **more)
 
     def _ask(self, request: HttpRequest, template: str, **more: Any) -> HttpResponse:
-        context = {**self.admin_site.each_context(request), **self.kept(request), "media": self.media, **more}
+        context = {**self.admin_site.each_context(request), **self.kept(request), **more}
         request.current_app = self.admin_site.name
         return TemplateResponse(request, f"admin/tinystore_django/job/{template}", context)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Page, Paginator
-from django.forms import Media
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -32,12 +31,6 @@ class PageAdmin(ModelAdmin):
     template: ClassVar[str]
     permissions: ClassVar[Sequence[str]]  # each of which lets one see the page
     per_page: ClassVar[int] = 100
-
-    @property
-    def media(self) -> Media:
-        """Our own alone: Django's scripts are for lists and forms."""
-        styles = ["tinystore_django/admin.css", "tinystore_django/queues.css"]
-        return Media(css={"all": styles}, js=["tinystore_django/live.js"])
 
     def get_urls(self) -> list[URLPattern]:
         name = f"{self.opts.app_label}_{self.opts.model_name}"
@@ -69,7 +62,6 @@ class PageAdmin(ModelAdmin):
             **self.admin_site.each_context(request),
             "title": capfirst(str(self.opts.verbose_name_plural)),
             "opts": self.opts,
-            "media": self.media,
             "databases": _databases("" if nothing else alias),
             "query": with_query("", carried(request)),
             "unread": nothing,

@@ -148,7 +148,9 @@ class JobList(ChangeList):
         self.page_num, self.result_list = page.number, page.object_list
         self.result_count = self.paginator.count
         self.multi_page = self.result_count > self.list_per_page
-        self.full_result_count, self.show_full_result_count = None, False
+        # Of a list that nothing narrows these are all, and Django offers no way to them.
+        narrowed = bool(self.query or self.filter_params)
+        self.full_result_count, self.show_full_result_count = None if narrowed else self.result_count, False
         self.show_admin_actions, self.can_show_all = True, False
 
     def _narrowed(self, group: str | None) -> Narrowed:

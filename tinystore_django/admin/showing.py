@@ -12,6 +12,7 @@ import msgspec
 from django.utils import timezone
 from django.utils.formats import date_format, get_format, number_format
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import npgettext_lazy
@@ -94,6 +95,17 @@ def name(text: str | None, most: int | None = None) -> str:
         return NOTHING
     line = plain(text)
     return format_html("<bdi>{}</bdi>", f"{line[:most]}…" if most and len(line) > most else line)
+
+
+def key(primary: int) -> str:
+    """What stands for the id of a job without one: the primary key of its row."""
+    return format_html('<span class="tinystore-key">{}</span>', primary)
+
+
+def cell(label: str, shown: str) -> str:
+    """A cell of a list, which says what it is where the list has no head, and is left out where there is nothing."""
+    empty = " tinystore-empty" if shown == NOTHING else ""
+    return format_html('<div class="tinystore-cell{}" data-label="{}">{}</div>', empty, capfirst(label), shown)
 
 
 def line(text: str | None) -> str:
