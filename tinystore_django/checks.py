@@ -11,10 +11,14 @@ from django.db import connections
 
 from . import conf
 from .databases import VENDORS
+from .discovery import unfound
 from .errors import InvalidError, quoted
-from .registry import declared
+from .registry import Declaration, declared
 
 NOT_DURABLE = re.compile(r"pragma\s+synchronous\s*=\s*(off|normal|0|1)\b", re.IGNORECASE)
+WITHOUT_HANDLER = (
+    "write @NAME.handler above a function in an app's jobs.py, or silence this where another project runs it"
+)
 OLDEST_SQLITE = (3, 35)  # the first with RETURNING
 
 
@@ -30,6 +34,25 @@ def check_databases(**kwargs: Any) -> list[CheckMessage]:
     """E002 to E004: a database that cannot hold a queue. W001: a commit there may be lost with the machine's power."""
     aliases = sorted({declaration.alias for declaration in declared()})
     return [message for alias in aliases for message in _check_database(alias)]
+
+
+@register()
+def check_files(**kwargs: Any) -> list[CheckMessage]:
+    """W002: a file that declares queues or handlers where no worker finds it."""
+    texts = [(f"{file} declares queues or handlers, and no worker imports it", hint) for file, hint in unfound()]
+    return [Warning(text, hint, id="tinystore.W002") for text, hint in texts]
+
+
+@register()
+def check_handlers(**kwargs: Any) -> list[CheckMessage]:
+    """W003: a queue or a schedule that no installed app has a handler of."""
+    without = [one for one in declared() if one.handler is None]
+    return [Warning(_without_handler(one), WITHOUT_HANDLER, id="tinystore.W003") for one in without]
+
+
+def _without_handler(one: Declaration) -> str:
+    file, line = one.site
+    return f"{one.kind} {one.name!r}, declared in {file}:{line}, has no handler in any installed app: no worker runs it"
 
 
 def _check_names() -> None:

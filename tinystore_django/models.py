@@ -6,6 +6,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from .fields import ByteTextField, InstantField
+from .installed import OfThisApp
 from .values import plain
 
 
@@ -39,7 +40,6 @@ class Job(models.Model):
     value = models.TextField(_("value"))
     group = ByteTextField(_("group"), null=True, blank=True)
     repeat = models.TextField(_("repeat"), null=True, blank=True)
-
     state = models.SmallIntegerField(_("state"), choices=State.choices, default=State.READY, db_default=State.READY)
     at = InstantField(_("due"))  # when it may start: for a retry or a snooze, its time
     due = InstantField(_("run's time"))  # what its handler sees as run.at
@@ -69,7 +69,7 @@ class Job(models.Model):
 
     objects = Jobs()
 
-    class Meta:
+    class Meta(OfThisApp):
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
         # Nobody adds, edits or deletes a row by hand: it would undo what a worker wrote meanwhile.
@@ -119,7 +119,7 @@ class Job(models.Model):
 class Schedule(Job):
     """A job that bears its queue's name, as the one job of a schedule does: a model of its own for the admin's page."""
 
-    class Meta:
+    class Meta(OfThisApp):
         proxy = True
         verbose_name = _("schedule")
         verbose_name_plural = _("schedules")
@@ -134,7 +134,7 @@ class Step(models.Model):
     name = ByteTextField(_("name"))
     answer = models.TextField(_("answer"))
 
-    class Meta:
+    class Meta(OfThisApp):
         verbose_name = _("step")
         verbose_name_plural = _("steps")
         default_permissions = ("view",)
@@ -151,7 +151,7 @@ class Progress(models.Model):
     run = models.IntegerField()  # the run it is of: what an earlier one reported is not shown
     progress = models.TextField(_("progress"))
 
-    class Meta:
+    class Meta(OfThisApp):
         default_permissions = ()
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Cancel(models.Model):
     job = models.BigIntegerField(primary_key=True)
     until = InstantField(db_index=True)  # it may be forgotten from then on
 
-    class Meta:
+    class Meta(OfThisApp):
         default_permissions = ()
 
     def __str__(self) -> str:
@@ -183,7 +183,7 @@ class Lease(models.Model):
     renewed_at = InstantField(_("renewed"), null=True, blank=True)
     expires_at = InstantField(_("expires"))
 
-    class Meta:
+    class Meta(OfThisApp):
         verbose_name = _("worker")
         verbose_name_plural = _("workers")
         default_permissions = ("view",)
@@ -201,7 +201,7 @@ class Queue(models.Model):
     paused_at = InstantField(_("paused"), null=True, blank=True)
     cancelled_at = InstantField(_("cancelled"), null=True, blank=True)  # of a schedule, until it is opened again
 
-    class Meta:
+    class Meta(OfThisApp):
         verbose_name = _("queue")
         verbose_name_plural = _("queues")
         default_permissions = ("view",)
@@ -221,7 +221,7 @@ class Group(models.Model):
     free_at = models.BigIntegerField(null=True)  # jobs set aside are looked at again then
     until = models.BigIntegerField(db_index=True)  # the row says nothing any more from then on
 
-    class Meta:
+    class Meta(OfThisApp):
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["queue", "group"], name="tinystore_group_name")]
         indexes = [
@@ -242,7 +242,7 @@ class Minute(models.Model):
     failed = models.BigIntegerField(default=0, db_default=0)
     longest_wait = models.BigIntegerField(default=0, db_default=0)  # microseconds from due to started
 
-    class Meta:
+    class Meta(OfThisApp):
         default_permissions = ()
         constraints = [models.UniqueConstraint(fields=["queue", "minute"], name="tinystore_minute_name")]
 
