@@ -13,6 +13,7 @@ from ..databases.rows import Claimed, Fence
 from . import limiting
 from .asking import Asked, Limited
 from .floors import Floors
+from .refused import REFUSALS, settle_all, settle_each
 from .settling import Finished, Settling, settle
 
 
@@ -22,6 +23,8 @@ def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> 
         return _turn(alias, lease, finished, asked)
     except Exception as error:
         asked.counts.forget()
+        if isinstance(error, REFUSALS) and finished:
+            return _turn_apart(alias, lease, finished, asked)
         if not (isinstance(error, OperationalError) and database(alias).is_locked_out(error)):
             raise
     # Somebody's open transaction holds the row of a queue: the runs are settled, and the other queues go on.
@@ -31,6 +34,15 @@ def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> 
     # That is not to be taken for nothing due.
     claimed = claimed or Claimed(database(alias).now())
     return settling, replace(claimed, next_due=claimed.now, floored=True)
+
+
+def _turn_apart(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> tuple[Settling, Claimed | None]:
+    """The same where the database refuses what one of the runs ended in: the others do not wait for it."""
+    settling = settle_each(alias, finished)
+    try:
+        return settling, turn(alias, lease, (), asked)[1]
+    except REFUSALS:  # it was the claim that was refused: the next round says so
+        return settling, None
 
 
 def _turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> tuple[Settling, Claimed | None]:
@@ -108,7 +120,7 @@ def _one_trip(
         asked.floors.forget()
         settling, claims = _two_steps(alias, lease, rest, asked, wanted)
     else:
-        settling, claims = settle(alias, rest), [claimed]
+        settling, claims = settle_all(alias, rest), [claimed]
     return Settling({**dict.fromkeys(claimed.removed, "done"), **settling.outcomes}, settling.left), claims
 
 

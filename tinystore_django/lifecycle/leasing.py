@@ -12,7 +12,8 @@ from ..timing import clock
 from . import asides
 from .aftermath import LOST, Ending
 from .locking import State, known
-from .settling import Finished, settle
+from .refused import settle_all
+from .settling import Finished
 
 # How many lost jobs one transaction takes back.
 BATCH = 100
@@ -50,10 +51,8 @@ def sweep(alias: str, options_of: Callable[[str], QueueOptions | None]) -> dict[
     store = database(alias)
     Lease.objects.using(alias).filter(expires_at__lt=store.now_expression()).delete()
     lost = _lost(alias)
-    with store.own_transaction():
-        outcomes = settle(
-            alias, [Finished(held, Ending("lost", LOST), options_of(held.queue), True, True) for held in lost]
-        ).outcomes
+    ends = [Finished(held, Ending("lost", LOST), options_of(held.queue), True, True) for held in lost]
+    outcomes = settle_all(alias, ends).outcomes
     asides.ended(alias, lost)
     return {held: outcomes[held.fence] for held in lost if held.fence in outcomes}
 

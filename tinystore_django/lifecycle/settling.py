@@ -87,13 +87,6 @@ def settle(alias: str, finished: Sequence[Finished]) -> Settling:
     return Settling(outcomes, left)
 
 
-def settle_alone(alias: str, finished: Finished) -> str | None:
-    """Settles one run inside its handler's own transaction; its outcome, or None if the job is no longer its own."""
-    # Another transaction's open change of the row is waited for: skipped, it would cost the handler all it did.
-    list(Job.objects.using(alias).select_for_update().filter(pk=finished.held.id).values("pk"))
-    return settle(alias, [finished]).outcomes.get(finished.held.fence)
-
-
 def _rows(alias: str, finished: Sequence[Finished]) -> dict[Fence, Settled | None]:
     # The clock is a trip to the server, and most runs are done and leave nothing to date.
     now = 0 if all(one.plain for one in finished) else database(alias).now()

@@ -21,7 +21,8 @@ from ..errors import CorruptError
 from ..handlers import Handler
 from ..lifecycle import flaws
 from ..lifecycle.aftermath import Ending
-from ..lifecycle.settling import Finished, settle_alone
+from ..lifecycle.refused import settle_alone
+from ..lifecycle.settling import Finished
 from ..registry import Declaration
 from ..runs import Run
 from . import announcing

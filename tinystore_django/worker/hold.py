@@ -20,7 +20,8 @@ from ..lifecycle import asides, leasing, stepping
 from ..lifecycle.aftermath import Ending
 from ..lifecycle.counts import Counts
 from ..lifecycle.floors import Floors
-from ..lifecycle.settling import Finished, settle
+from ..lifecycle.refused import settle_all
+from ..lifecycle.settling import Finished
 from ..lifecycle.tallying import add_up
 from ..options import QueueOptions
 from ..registry import Declaration, find
@@ -187,8 +188,7 @@ class Hold:
         if not jobs:
             return
         back = [Finished(held, Ending("given back"), self.options_of(held.queue), True, True) for held in jobs]
-        with database(self.alias).own_transaction():
-            outcomes = settle(self.alias, back).outcomes
+        outcomes = settle_all(self.alias, back).outcomes
         asides.ended(self.alias, jobs)
         self.floors.forget()
         for held in jobs:

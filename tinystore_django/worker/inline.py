@@ -17,7 +17,7 @@ from ..databases.rows import Held
 from ..lifecycle import asides
 from ..lifecycle.aftermath import LOST, Ending
 from ..lifecycle.claiming import claim
-from ..lifecycle.settling import settle_alone
+from ..lifecycle.refused import settle_alone
 from ..registry import Declaration
 from . import announcing
 from .alone import Alone
