@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import tinystore_django
+from tests.sites import APPS, django
 
-ROOT = Path(tinystore_django.__file__).parent.parent
-SETTINGS = """
-SECRET_KEY = "x"
-INSTALLED_APPS = [{apps}]
-DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}}}
-ROOT_URLCONF = "shop.urls"
-USE_TZ = True
-"""
 QUEUE = """
 from tinystore_django import store
 {name} = store.queue("{name}")
 """
 HANDLED = QUEUE + "{name}.handler(print)\n"
-APPS = '"tinystore_django", "shop"'
-
 Check = Callable[..., str]
 
 
 @pytest.fixture
 def check(tmp_path: Path) -> Check:
     """Gives what the command says of a project with these files."""
-
-    def run(apps: str = APPS, **files: str) -> str:
-        sources = {"mysite/__init__": "", "mysite/settings": SETTINGS.format(apps=apps), "shop/__init__": ""}
-        for name, source in ({"shop/urls": "urlpatterns = []"} | sources | files).items():
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / f"{name}.py").write_text(source)
-        paths = os.pathsep.join((str(tmp_path), str(ROOT)))
-        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "mysite.settings", "PYTHONPATH": paths}
-        asked = [sys.executable, "-m", "django", "check"]
-        return subprocess.run(asked, env=environment, cwd=tmp_path, capture_output=True, text=True).stderr
-
-    return run
+    return lambda **given: django(tmp_path, "check", **given).stderr
 
 
 def test_files_that_no_worker_imports_are_told(check: Check, tmp_path: Path) -> None:

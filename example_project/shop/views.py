@@ -22,7 +22,9 @@ def shop(request: HttpRequest) -> HttpResponse:
     form = OrderForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            return redirect(place(form))
+            order = place(form)
+            request.session["orders"] = [*request.session.get("orders", []), order.pk]
+            return redirect(order)
         except CardDeclined as declined:
             form.add_error("card", str(declined))
     return render(request, "shop/shop.html", {"form": form, "orders": Order.objects.all()[:10]})
@@ -43,14 +45,16 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def order_status(request: HttpRequest, pk: int) -> JsonResponse:
-    """What became of an order's email, as its queue shows it."""
+    """What became of an order's email, as its queue shows it; why it failed, for the visitor who placed it."""
     order = get_object_or_404(Order, pk=pk)
     if order.confirmed_at:
         return JsonResponse({"state": "sent", "tries": order.tries, "error": None})
     job = emails.get(order.job_id)
     if job is None:
         return JsonResponse({"state": "cancelled", "tries": 0, "error": None})
-    return JsonResponse({"state": job.state, "tries": job.attempt, "error": job.error})
+    # An error may quote what is nobody else's business, as an address.
+    error = job.error if pk in request.session.get("orders", []) else None
+    return JsonResponse({"state": job.state, "tries": job.attempt, "error": error})
 
 
 def videos(request: HttpRequest) -> HttpResponse:
@@ -79,13 +83,13 @@ async def video_events(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def status(request: HttpRequest) -> JsonResponse:
-    """The shop in numbers, for whoever watches over it."""
+    """The shop in numbers, for whoever watches over it: anyone may ask, so it shows no error's text."""
     counts = Job.objects.filter(queue=emails.name).values_list("state").annotate(Count("pk"))
     job = cleanup.get()
     return JsonResponse(
         {
             "orders": Order.objects.count(),
             "emails": {Job.State(state).name.lower(): count for state, count in counts},
-            "cleanup": job and {"at": job.at, "repeat": job.repeat, "error": job.error},
+            "cleanup": job and {"at": job.at, "repeat": job.repeat, "well": job.error is None},
         }
     )

@@ -5,9 +5,10 @@ import json
 from django.test import Client, TestCase
 from django.urls import reverse
 
-from shop.jobs import Clip, Confirmation, emails, videos
+from shop.jobs import Clip, Confirmation, cleanup, emails, videos
 from shop.models import Order, Video
 from shop.payments import DECLINED
+from tinystore_django.models import Job
 from tinystore_django.testing import assert_added, assert_not_added, run_due
 
 CARD = "4242 4242 4242 4242"
@@ -50,6 +51,22 @@ class StatusTests(TestCase):
 
         assert self.status()["state"] == "failed"
         assert "no mailbox" in self.status()["error"]
+
+    def test_nobody_else_is_told_why_it_failed(self) -> None:
+        place(self.client, "dan@nowhere.example")
+        run_due()
+        self.client = Client()
+
+        assert self.status() == {"state": "failed", "tries": 1, "error": None}
+
+    def test_the_shops_status_shows_no_error(self) -> None:
+        cleanup.run_due()
+        Job.objects.filter(queue=cleanup.name).update(error="no mailbox dan@nowhere.example")
+
+        status = self.client.get(reverse("status")).json()
+
+        assert status["cleanup"]["well"] is False
+        assert "dan@nowhere" not in json.dumps(status)
 
     def test_an_orders_status_tells_that_its_email_was_cancelled(self) -> None:
         place(self.client, "ada@example.com")
