@@ -43,7 +43,7 @@ def test_a_job_that_ends_well_while_it_is_looked_at_keeps_its_page(
 
     assert (page.status, page.note) == (200, DONE)
     assert {
-        "Queue": "parcels it has no handler in this process",
+        "Queue": "parcels",
         "Id": "<p>",
         "State": "waiting",
         "Group": "tea",

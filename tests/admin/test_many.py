@@ -14,6 +14,7 @@ from tests.admin.conftest import JOBS, Page, Pages, chosen_all, text
 from tests.byhand import Hand, after
 from tinystore_django import Queue, Schedule, Store, models
 from tinystore_django.admin import paging
+from tinystore_django.lifecycle import operating
 
 pytestmark = pytest.mark.django_db
 Five = dict[str, models.Job]
@@ -213,3 +214,30 @@ def test_the_page_that_asks_makes_few_queries_however_many_queues_there_are(
         page = chosen_all(admin_client, "cancel")
 
     assert asked(page).startswith("40 jobs, ")
+
+
+def test_what_was_done_is_in_the_log_though_the_request_was_ended(
+    emails: Queue[Any], admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emails.add_many(range(5))
+    monkeypatch.setattr(operating, "BATCH", 2)
+    lock, batches = operating._lock, iter([False, True])
+
+    def locked(alias: str, jobs: Any) -> Any:
+        if next(batches):
+            raise SystemExit  # as a web server that gives up
+        return lock(alias, jobs)
+
+    monkeypatch.setattr(operating, "_lock", locked)
+    with pytest.raises(SystemExit):
+        chosen_all(admin_client, "cancel", sure="yes")
+
+    assert models.Job.objects.count() == 3
+    assert LogEntry.objects.get().object_repr == "Cancelled 2 jobs (no filter)"
+
+
+def test_a_cancel_of_a_schedule_says_what_brings_it_back(cleanup: Schedule, five: Five, press: Pages) -> None:
+    said = "It is a schedule: it comes no more until a worker starts with it"
+
+    assert said in press("cancel", models.Job.objects.get(queue="cleanup")).html
+    assert said not in press("cancel", five["waiting"]).html

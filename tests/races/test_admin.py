@@ -67,4 +67,5 @@ def test_an_operator_who_runs_and_cancels_all_at_once_with_workers_leaves_each_j
 
 def chosen_all_response(client: Client) -> object:
     jobs = [str(pk) for pk in models.Job.objects.values_list("pk", flat=True)]
-    return client.post(JOBS, {"action": "cancel", "select_across": "1", "_selected_action": jobs[:1]}, follow=True)
+    data = {"action": "cancel", "select_across": "1", "_selected_action": jobs[:1], "sure": "yes"}
+    return client.post(JOBS, data, follow=True)

@@ -84,5 +84,6 @@ def became(alias: str, key: int, seen: Seen | None, was_known: bool) -> str:
 
 
 def _text(shown: Any) -> str:
-    text = html.unescape(strip_tags(str(shown)))
+    # Without what is quiet beside it: a note of this process, and how far off a time was.
+    text = html.unescape(strip_tags(str(shown).partition(" <span ")[0]))
     return f"{text[:LONGEST]}…" if len(text) > LONGEST else text

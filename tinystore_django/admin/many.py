@@ -152,6 +152,12 @@ def summary(verb: Verb, counts: Counter[tuple[str, str]], complete: bool) -> Sum
     return Summary(total, shown, lines[:SHOWN], max(len(lines) - SHOWN, 0))
 
 
+def is_schedule(job: Job) -> bool:
+    """Whether it is a schedule's, which bears its name."""
+    alias, queue = str(job._state.db), str(job.queue)
+    return job.key == queue and job.repeat is not None and not timetable.is_of_queue(alias, queue)
+
+
 def in_words(request: HttpRequest) -> str:
     """What the list is narrowed to."""
     given = {name: quoted(request.GET.get(name, "")) for name in ("state", "queue", "group", "q")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
@@ -17,12 +17,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from ..lifecycle.operating import Outcome
+from ..lifecycle.operating import Outcome, batches
 from ..models import Job
 from . import log
 from .aliases import carried
 from .forms import MoveForm
-from .many import KEY, NEWEST, Chosen, by_queue, summary
+from .many import KEY, NEWEST, Chosen, by_queue, is_schedule, summary
 from .verbs import CANCEL, MOVE, RETRY, RUN, VERBS, Verb, left, said
 
 if TYPE_CHECKING:
@@ -99,7 +99,8 @@ class OperatingAdmin(JobModelAdmin):
         if (asked := self._ask_first(request, verb, job, form)) is not None:
             return asked
         more = [form.cleaned_data["time"]] if verb is MOVE else []
-        outcome = self._operate(request, verb, rows.db, [job.pk], *more)
+        outcome = verb.apply(rows.db, [job.pk], *more)
+        self._say(request, verb, outcome)
         if outcome.done:
             log.entry(request, Job, str(job), _of(verb, outcome), log.object_id(rows.db, job.pk))
         return self._to(request, "change", job.pk) if rows.exists() else self._to(request, "changelist")
@@ -107,7 +108,8 @@ class OperatingAdmin(JobModelAdmin):
     def _ask_first(self, request: HttpRequest, verb: Verb, job: Job, form: MoveForm) -> HttpResponse | None:
         """What has to be known before it is done: that a cancel is meant, and when to move to."""
         if verb is CANCEL and "sure" not in request.POST:
-            return self._ask(request, "sure.html", job=job, title=gettext_lazy("Cancel this job?"))
+            title, schedule = gettext_lazy("Cancel this job?"), is_schedule(job)
+            return self._ask(request, "sure.html", job=job, title=title, schedule=schedule)
         if verb is MOVE and not form.is_valid():
             return self._ask_time(request, form, {"verb": [verb.name]}, job=job)
         return None
@@ -121,26 +123,26 @@ class OperatingAdmin(JobModelAdmin):
         return {"chosen": chosen, "words": chosen.words(verb), "summary": summary(verb, counts, complete)}
 
     def _operate_many(self, verb: Verb, chosen: Chosen, *more: Any) -> None:
-        """Does it to what was chosen in the list; one entry in Django's log says to which jobs."""
+        """Does it to what was chosen in the list, and says what came of it."""
         words, keys = chosen.words(verb), chosen.keys()  # as they are before it is done
-        outcome = self._operate(chosen.request, verb, chosen.jobs.db, keys, *more)
+        outcome = Outcome()
+        try:
+            for batch in batches(keys):
+                outcome += verb.apply(chosen.jobs.db, batch, *more)
+        finally:
+            # Also where the request is ended in between: what was done stays done.
+            _log_many(verb, chosen, words, outcome)
+        self._say(chosen.request, verb, outcome)
         if text := chosen.said_of_schedules():
             self.message_user(chosen.request, text, messages.WARNING)
         elif not keys:
             self.message_user(chosen.request, NONE_LEFT, messages.WARNING)
-        if outcome.done:
-            sentences = (_of(verb, outcome), text, by_queue(outcome.queues), _("Chosen: %(jobs)s.") % {"jobs": words})
-            name = f"{said(verb, outcome).rstrip('.')} ({words})"
-            log.entry(chosen.request, Job, name, " ".join(filter(None, sentences)))
 
-    def _operate(self, request: HttpRequest, verb: Verb, alias: str, keys: Sequence[int], *more: Any) -> Outcome:
-        """Does it, and says what came of it."""
-        outcome = verb.apply(alias, keys, *more)
+    def _say(self, request: HttpRequest, verb: Verb, outcome: Outcome) -> None:
         if text := said(verb, outcome):
             self.message_user(request, text, messages.SUCCESS)
         if text := left(verb, outcome):
             self.message_user(request, text, messages.WARNING)
-        return outcome
 
     def _ask_time(
         self, request: HttpRequest, form: MoveForm, hidden: Mapping[str, list[str]], **more: Any
@@ -178,6 +180,15 @@ def _posted(chosen: Chosen) -> dict[str, list[str]]:
 
 def _pairs(hidden: Mapping[str, list[str]]) -> list[tuple[str, str]]:
     return [(name, value) for name, values in hidden.items() for value in values]
+
+
+def _log_many(verb: Verb, chosen: Chosen, words: str, outcome: Outcome) -> None:
+    """One entry in Django's log, if anything was done: what, to how many, and which jobs were chosen."""
+    if outcome.done:
+        which = _("Chosen: %(jobs)s.") % {"jobs": words}
+        sentences = (_of(verb, outcome), chosen.said_of_schedules(), by_queue(outcome.queues), which)
+        name = f"{said(verb, outcome).rstrip('.')} ({words})"
+        log.entry(chosen.request, Job, name, " ".join(filter(None, sentences)))
 
 
 def _of(verb: Verb, outcome: Outcome) -> str:

@@ -7,7 +7,7 @@ transaction holds is left out, never waited for.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.db.models import QuerySet
@@ -63,8 +63,12 @@ def cancel(alias: str, jobs: Sequence[int]) -> Outcome:
 
 
 def _in_batches(alias: str, jobs: Sequence[int], states: Collection[str], change: Change) -> Outcome:
-    batches = (jobs[start : start + BATCH] for start in range(0, len(jobs), BATCH))
-    return sum((_batch(alias, list(batch), states, change) for batch in batches), Outcome())
+    return sum((_batch(alias, list(batch), states, change) for batch in batches(jobs)), Outcome())
+
+
+def batches(jobs: Sequence[int]) -> Iterator[Sequence[int]]:
+    """The parts in which jobs are taken."""
+    return (jobs[start : start + BATCH] for start in range(0, len(jobs), BATCH))
 
 
 def _batch(alias: str, jobs: Sequence[int], states: Collection[str], change: Change) -> Outcome:

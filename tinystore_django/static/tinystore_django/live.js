@@ -18,7 +18,7 @@
         const gone = page.querySelector(".tinystore-gone");
         if (gone !== null) {
             job.querySelector(".tinystore-verbs")?.remove();
-            job.prepend(document.adoptNode(gone));
+            job.querySelector(".object-tools").after(document.adoptNode(gone));
         }
         return gone !== null;
     };
