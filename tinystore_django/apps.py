@@ -1,3 +1,4 @@
+import logging
 import time
 
 from django.apps import AppConfig
@@ -15,5 +16,7 @@ class TinystoreConfig(AppConfig):
     def ready(self) -> None:
         """Imports each installed app's `jobs` module, so that every process knows every queue."""
         from . import checks  # noqa: F401  registers the checks
+        from .values import log_lines
 
+        logging.getLogger("tinystore_django").addFilter(log_lines.escape)
         autodiscover_modules("jobs")

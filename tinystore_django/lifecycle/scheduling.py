@@ -73,7 +73,8 @@ def _open(alias: str, name: str, repeat: Repeat) -> bool:
 
 def _change(row: Job, repeat: Repeat, now: int) -> None:
     """Takes the code's repeat: the next tick from now. While it runs, its settle finds the tick."""
-    same = is_kept_as(repeat, row.repeat)  # written otherwise: its time stands
+    # Written otherwise, its time stands; where nothing is written otherwise, it is the time that is damaged.
+    same = row.repeat != repeat.text and is_kept_as(repeat, row.repeat)
     row.repeat = repeat.text
     if row.state in NOT_STARTED and not same:
         row.at = row.due = clock.to_datetime(repeat.next(now))

@@ -15,6 +15,8 @@ from typing import Any
 from django.apps import apps
 from django.utils import autoreload
 
+from ..values.log_lines import Lines
+
 logger = logging.getLogger("tinystore_django")
 
 
@@ -51,7 +53,7 @@ class Reloading:
         # Code that does not load would end this worker; it goes on with the old code until the next change.
         check = subprocess.run([*_manage(), "check"], capture_output=True, text=True)
         if check.returncode:
-            logger.error("%s changed, but does not load yet:\n%s", changed, check.stderr.strip())
+            logger.error("%s changed, but does not load yet:\n%s", changed, Lines(check.stderr.strip()))
         else:
             logger.info("%s changed: starting again", changed)
         return check.returncode == 0

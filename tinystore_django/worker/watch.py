@@ -12,6 +12,7 @@ import traceback
 from typing import NamedTuple
 
 from ..control import Control
+from ..values.log_lines import Lines
 
 logger = logging.getLogger("tinystore_django")
 
@@ -65,7 +66,7 @@ class Watch:
             for deadline in self._passed():
                 if not deadline.run.is_async:
                     stack = _stack(deadline.thread)
-                    logger.warning("%s passed its timeout; its thread is at\n%s", deadline.run, stack)
+                    logger.warning("%s passed its timeout; its thread is at\n%s", deadline.run, Lines(stack))
                 deadline.run.stop("timeout")
 
     def _passed(self) -> list[Deadline]:
