@@ -22,7 +22,7 @@ TEXTS = [
     *('{"done":1e999,"total":1}', '{"done":' + DEEP + "}", "\x1b[31m", "@every 0s +0ms", "0 0 1 1 * Mars/Olympus"),
 ]
 # SQLite takes text where a number belongs, and a number of any size where a small one does.
-LOOSE = ["junk", 1.5, 2**63 - 1] if CHOSEN == "sqlite" else []
+LOOSE = ["junk", 1.5, 1e300, 2**63 - 1] if CHOSEN == "sqlite" else []
 
 RUNNING: dict[str, Any] = {"state": 1, "started_at": us(NOON), "lease": -7, "run": 1, "attempt": 1}
 ENDED = {"ended_at": us(NOON), "until": us(NOON) + 10**12, "kept_until": us(NOON) + 10**12, "attempt": 1, "run": 1}

@@ -11,12 +11,16 @@ from django.core.management import call_command
 from django.test import Client
 
 from tests import damaged
+from tests.byhand import NOON, us
 from tests.programs import wait_for
 from tinystore_django import Concurrency, Queue, Store, Worker, models
 from tinystore_django.admin import detail
 from tinystore_django.databases import database
+from tinystore_django.lifecycle import operating
+from tinystore_django.lifecycle.clearing import clear
 from tinystore_django.lifecycle.sighting import first, look
 from tinystore_django.testing import Clock
+from tinystore_django.values import is_text
 from tinystore_django.worker.hold import Hold
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +52,7 @@ class Queues:
 @pytest.fixture
 def queues(shop: Store, clock: Clock, db: None) -> Queues:
     made = Queues(shop)
-    damaged.damage_jobs([*LIMITS, "old"], "queue")
+    damaged.damage_jobs([*LIMITS, "old"])
     for name in LIMITS:
         for starts in damaged.TEXTS:
             damaged.insert(
@@ -56,10 +60,16 @@ def queues(shop: Store, clock: Clock, db: None) -> Queues:
                 {"queue": name, "group": "tea", "starts": starts, "free_at": 0, "until": 2**62},
             )
     damaged.damage_others("damaged")
-    for number, damage in enumerate(damaged.damages(models.Job, "queue")):
+    for number, damage in enumerate(damaged.damages(models.Job)):
         repeats = {"queue": f"old {number}", "key": f"old {number}", "repeat": "@every 1h +0ms"}
         damaged.insert("tinystore_django_job", {**damaged.JOB, **repeats, **damage})
     return made
+
+
+def ids(queue: Queue[Any]) -> list[str]:
+    """Those of its jobs that a call takes."""
+    keys = models.Job.objects.filter(queue=queue.name, released=False).values_list("key", flat=True)
+    return [key for key in keys if is_text(key)]
 
 
 def run_sound(queues: Queues) -> bool:
@@ -95,13 +105,39 @@ def test_a_queue_runs_what_can_run_and_the_rest_fails_with_a_reason(queues: Queu
 
 
 def test_lists_and_calls_give_the_others(queues: Queues) -> None:
-    for name, queue in queues.damaged.items():
-        keys = models.Job.objects.filter(queue=name, key__isnull=False, released=False).values_list("key", flat=True)
-        got = [queue.get(key) for key in keys]
-        assert len([job for job in got if job]) > 20
+    for queue in queues.damaged.values():
+        assert len([key for key in ids(queue)[::3] if queue.get(key)]) > 20
         assert list(queue.all())
         for state in (None, "scheduled", "waiting", "running", "failed"):
             list(queue.all(state=state))
+
+
+def test_each_call_does_what_it_does_to_a_job_or_finds_none(queues: Queues) -> None:
+    queue = queues.damaged["damaged"]
+    for place, key in enumerate(ids(queue)):
+        queue.add(2, id=key)
+        queue.update(key, 2, delay="1h")
+        if place % 2:
+            queue.set(key, 2)
+        assert queue.cancel(key) or queue.get(key) is None or queue.get(key).state == "done"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("verb", [operating.retry, operating.run_now, operating.cancel, operating.move])
+def test_an_operators_action_is_done_to_each_that_it_fits(queues: Queues, verb: Any) -> None:
+    jobs = list(models.Job.objects.values_list("pk", flat=True))
+
+    outcome = verb("default", jobs, *([us(NOON)] if verb is operating.move else []))
+
+    assert outcome.done
+    assert outcome.done + outcome.left.total() == len(jobs)
+
+
+def test_what_is_past_its_keep_is_cleared(queues: Queues, clock: Clock) -> None:
+    clock.advance("400d")
+    while clear("default"):
+        pass
+
+    assert run_sound(queues)
 
 
 def test_each_is_told_to_who_watches_it_and_the_others_go_on(queues: Queues) -> None:
@@ -148,7 +184,7 @@ def test_the_command_shows_what_repeats(queues: Queues) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_runs_all_other_jobs_and_stumbles_over_nothing(shop: Store, caplog: pytest.LogCaptureFixture) -> None:
     queues = Queues(shop)
-    damaged.damage_jobs([*LIMITS, "old"], "queue")
+    damaged.damage_jobs([*LIMITS, "old"])
     damaged.damage_others("damaged")
     worker = Worker([one.handled_by(None) for one in queues.declarations], grace=1_000_000).start()
     try:

@@ -119,7 +119,9 @@ class Limits(LimitStatements, ABC):
     def bring_back(self, queue: str, groups: Mapping[str, int]) -> Start | None:
         """Makes the first jobs set aside ready again, so many of each group; the first place they came to. It needs no
         lock: what is ready by mistake is set aside again."""
-        return min((Start(*row) for row in self._run(self.BRING_BACK, queue=queue, back=as_json(groups))), default=None)
+        rows = self._run(self.BRING_BACK, queue=queue, back=as_json(groups))
+        # Text in place of a time, which SQLite takes, comes behind all numbers and is no place to begin at.
+        return min((Start(at, job) for at, job in rows if not isinstance(at, str)), default=None)
 
     def left_aside(self, queue: str, ready: int, until: int, latest: int) -> list[Aside]:
         """The groups that have jobs set aside, but for those that wait for their rate until `latest` at most.

@@ -13,6 +13,12 @@ from .clearing import remember_cancels
 from .locking import NOT_STARTED, State, expired, known, lock
 from .placing import Placing
 
+# What a job that begins anew has of its own: its lease and the number of its run are its workers' to say.
+AFRESH = (
+    *("value", "repeat", "state", "attempt", "at", "due", "group", "error", "traceback"),
+    *("ended_at", "until", "kept_until", "last_started_at", "last_ended_at"),
+)
+
 
 def set_(alias: str, queue: str, key: str, value: str, placing: Placing, options: QueueOptions) -> None:
     """Makes an id's job this one: adds it, replaces it, or gives a running one one run more.
@@ -71,7 +77,7 @@ def start_afresh(row: Job, placing: Placing, now: int) -> None:
     row.at = row.due = placing.time(now)
     row.group = placing.group or row.group
     row.error = row.traceback = row.ended_at = row.until = row.kept_until = None
-    row.save(using=row._state.db)
+    row.save(using=row._state.db, update_fields=AFRESH)
     drop_steps(row)
     bring_back(str(row._state.db), known(row.queue), group)
 
