@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.checks import CheckMessage
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, connections, transaction
 from django.test import override_settings
 
-from tinystore_django import Store
-from tinystore_django.checks import check_databases, check_settings
+from tinystore_django import InvalidError, Store
+from tinystore_django.checks import check_databases, check_ready, check_settings
+from tinystore_django.databases import database
+from tinystore_django.worker import startup
 
 
 def told(messages: list[CheckMessage]) -> list[tuple[str | None, str]]:
@@ -107,3 +111,77 @@ def test_a_database_that_never_commits_by_itself_is_an_error(monkeypatch: pytest
 
     assert [id for id, _ in messages] == ["tinystore.E004"]
     assert "AUTOCOMMIT" in messages[0][1]
+
+
+@pytest.mark.django_db
+def test_a_database_that_does_not_keep_every_text_is_an_error_of_check_and_of_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = Store()
+    store.queue("emails")
+    monkeypatch.setattr(database("default"), "encoding", lambda: "LATIN1")
+    error = "database 'default' is LATIN1, which does not keep every text: make one with the encoding UTF8"
+
+    assert told(check_ready(databases=["default"])) == [("tinystore.E006", error)]
+    assert check_ready(databases=None) == []
+    with pytest.raises(InvalidError, match="LATIN1"):
+        startup.check_ready("default")
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("forbidden", "why"),
+    [
+        ("django_migrations", "permission denied for table django_migrations: grant its role select"),
+        ("tinystore_django_lease", "permission denied for tinystore_django_lease: grant its role select, insert"),
+    ],
+)
+def test_a_role_without_rights_is_an_error_in_one_line(forbidden: str, why: str) -> None:
+    Store().queue("emails")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "create role clerk; grant select, insert, update, delete on all tables in schema public to clerk; "
+            f"revoke all on {forbidden} from clerk; set local role clerk"
+        )
+
+    with pytest.raises(InvalidError, match=why) as error, transaction.atomic():
+        startup.check_ready("default")
+    with transaction.atomic():
+        (message,) = check_ready(databases=["default"])
+        transaction.set_rollback(True)
+
+    assert message.id == "tinystore.E006"
+    assert why in str(message.msg)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.django_db
+def test_a_good_database_is_told_nothing() -> None:
+    assert check_ready(databases=["default"]) == []
+
+
+@pytest.mark.postgresql
+def test_a_postgresql_without_psycopg_3_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    Store().queue("emails")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "tinystore_django.databases.postgresql")
+    database.cache_clear()
+    try:
+        messages = told(check_databases())
+    finally:
+        database.cache_clear()
+
+    assert [id for id, _ in messages] == ["tinystore.E002"]
+    assert "install psycopg 3" in messages[0][1]
+
+
+def test_a_driver_that_django_cannot_import_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    Store(using="other").queue("emails")
+
+    def unusable(self: object, alias: str) -> object:
+        raise ImproperlyConfigured("Error loading psycopg2 or psycopg module")
+
+    monkeypatch.setattr(type(connections), "__getitem__", unusable)
+
+    assert {id for id, _ in told(check_databases())} == {"tinystore.E002"}

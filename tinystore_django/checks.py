@@ -1,19 +1,22 @@
-"""What a wrong installation is told by `manage.py check`. None of it touches a database."""
+"""What a wrong installation is told by `manage.py check`. Only what `--database` asks for touches one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Warning, register
-from django.db import connections
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import ProgrammingError, connections
 
 from . import conf
-from .databases import VENDORS
+from .databases import VENDORS, database
 from .discovery import unfound
 from .errors import InvalidError, quoted
 from .registry import Declaration, declared
+from .values import first_line
+from .worker.startup import unfit, unmigrated
 
 NOT_DURABLE = re.compile(r"pragma\s+synchronous\s*=\s*(off|normal|0|1)\b", re.IGNORECASE)
 WITHOUT_HANDLER = (
@@ -34,6 +37,21 @@ def check_databases(**kwargs: Any) -> list[CheckMessage]:
     """E002 to E004: a database that cannot hold a queue. W001: a commit there may be lost with the machine's power."""
     aliases = sorted({declaration.alias for declaration in declared()})
     return [message for alias in aliases for message in _check_database(alias)]
+
+
+@register(Tags.database)
+def check_ready(databases: Collection[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """E006: a migrated database that can hold no queue, by `check --database` and `migrate`, which may ask it."""
+    aliases = {declaration.alias for declaration in declared()}.intersection(databases or ())
+    faults = [_unready(alias) for alias in sorted(aliases) if not _check_database(alias)]
+    return [Error(fault, id="tinystore.E006") for fault in faults if fault]
+
+
+def _unready(alias: str) -> str | None:
+    try:
+        return None if unmigrated(alias) else unfit(alias)
+    except ProgrammingError as error:
+        return f"database {quoted(alias)}: {first_line(str(error))}: grant its role select on django_migrations"
 
 
 @register()
@@ -71,10 +89,17 @@ def _problem(read: Callable[[], object]) -> str | None:
 def _check_database(alias: str) -> list[CheckMessage]:
     if alias not in connections:
         return [Error(f"a queue is in database {quoted(alias)}, which DATABASES does not name", id="tinystore.E002")]
-    vendor = connections[alias].vendor
+    try:
+        vendor = connections[alias].vendor
+    except ImproperlyConfigured as error:  # its driver is not installed
+        return [Error(f"a queue is in database {quoted(alias)}: {first_line(str(error))}", id="tinystore.E002")]
     if vendor not in VENDORS:
         hint = f"use {' or '.join(VENDORS)}, or name another alias: Store(using=...)"
         return [Error(f"a queue is in database {quoted(alias)}, which is {vendor}", hint, id="tinystore.E002")]
+    try:
+        database(alias)
+    except InvalidError as error:
+        return [Error(str(error), id="tinystore.E002")]
     return [*_check_autocommit(alias), *(_check_sqlite(alias) if vendor == "sqlite" else [])]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from typing import Any
 
 import pytest
@@ -336,3 +336,18 @@ def test_a_job_is_read_without_its_value(reports: Queue[Any], django_assert_num_
     with django_assert_num_queries(2) as asked:
         assert len(list(repeating.others("default"))) == 5
     assert all('"value"' not in query["sql"] for query in asked.captured_queries)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "latin-1"])
+def test_a_console_of_any_encoding_shows_what_it_has_no_sign_for_as_escapes(
+    encoding: str, reports: Queue[Any], clock: Clock
+) -> None:
+    reports.add(1, id="Grüße \U0001f600", every="1h")
+    console = TextIOWrapper(BytesIO(), encoding=encoding)
+
+    call_command("tinystore_schedules", stdout=console)
+
+    console.seek(0)
+    head = console.readline()
+    assert "\\U0001f600" in head
+    assert ("Grüße" in head) == (encoding != "ascii")

@@ -101,6 +101,14 @@ class Database(Statements):
         """Numbers as the one parameter that `AMONG` compares with; names as the one that is taken apart again."""
 
     @abstractmethod
+    def encoding(self) -> str:
+        """How the database writes its texts, such as UTF8."""
+
+    def forbidden(self) -> list[str]:
+        """Those of our tables in which this role may not read and write; none where there are no roles."""
+        return []
+
+    @abstractmethod
     def now(self) -> int:
         """The time by the database's clock, or the test clock's when one is set."""
 

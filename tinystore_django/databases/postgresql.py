@@ -42,11 +42,25 @@ class PostgreSQL(PostgreSQLRounds):
         returning id
     """
 
+    FORBIDDEN = """
+        select relname from pg_class
+        where relname like 'tinystore\\_django\\_%%' and relkind in ('r', 'p') and pg_table_is_visible(oid)
+          and not (has_table_privilege(oid, 'select') and has_table_privilege(oid, 'insert')
+            and has_table_privilege(oid, 'update') and has_table_privilege(oid, 'delete'))
+        order by relname
+    """
+
     SUMS = "json_to_recordset(%(sums)s::json) sums(queue text, started bigint, failed bigint, longest_wait bigint)"
 
     TELL = "select pg_notify(%(channel)s, %(queue)s)"
 
     TELL_ALL = "select pg_notify(%(channel)s, word) from unnest(%(words)s::text[]) said(word)"
+
+    def encoding(self) -> str:
+        return str(self.run("show server_encoding")[0][0])
+
+    def forbidden(self) -> list[str]:
+        return [name for (name,) in self.run(self.FORBIDDEN)]
 
     def array(self, values: Sequence[int] | Sequence[str]) -> Any:
         return list(values)

@@ -61,6 +61,9 @@ class SQLite(SQLiteRounds):
     def _name(self) -> str:
         return str(self.connection.settings_dict["NAME"])
 
+    def encoding(self) -> str:
+        return str(self.run("pragma encoding")[0][0])
+
     def array(self, values: Sequence[int] | Sequence[str]) -> Any:
         return json.dumps(list(values))
 

@@ -28,6 +28,7 @@ from ..runs import Run
 from . import announcing
 from .connections import Care
 from .endings import answered, raised, unreadable
+from .forking import OneProcess
 from .watch import watch
 
 logger = logging.getLogger("tinystore_django")
@@ -136,7 +137,9 @@ def _call(task: Task) -> Ending:
         return unreadable(error)
     token = current.set(task.control)
     try:
-        return answered(task.handler.fn(*arguments), task.control)
+        with OneProcess():
+            answer = task.handler.fn(*arguments)
+        return answered(answer, task.control)
     except BaseException as error:  # SystemExit included: it costs the attempt, and never the worker
         return task.raised(error)
     finally:
@@ -156,7 +159,9 @@ async def _acall(task: Task) -> Ending:
         this.cancel()
     token = current.set(task.control)
     try:
-        return answered(await task.handler.fn(*arguments), task.control)
+        with OneProcess():
+            answer = await task.handler.fn(*arguments)
+        return answered(answer, task.control)
     except BaseException as error:
         return task.raised(error)
     finally:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from django.db import OperationalError, connections
+from django.db import OperationalError, ProgrammingError, connections
 from django.db.migrations.executor import MigrationExecutor
 
+from ..databases import database
 from ..errors import InvalidError, quoted
 from ..registry import Declaration, declared
+from ..values import first_line
 from .worker import Worker
 
 APP = "tinystore_django"
@@ -41,6 +43,33 @@ def without_handler(names: Collection[str]) -> list[str]:
     return [] if names else sorted(one.name for one in declared() if one.handler is None)
 
 
+def check_ready(alias: str) -> None:
+    """Checks that a worker can run on the database.
+
+    Raises:
+        InvalidError: it cannot; what to do about it.
+    """
+    check_migrated(alias)
+    if fault := unfit(alias):
+        raise InvalidError(fault)
+
+
+def check_migrated(alias: str) -> None:
+    """Checks that our tables are there.
+
+    Raises:
+        InvalidError: `migrate` has not run, or the role may not look whether it has.
+    """
+    try:
+        missing = unmigrated(alias)
+    except ProgrammingError as error:
+        said = first_line(str(error))
+        raise InvalidError(f"database {alias!r}: {said}: grant its role select on django_migrations") from error
+    if missing:
+        using = "" if alias == "default" else f" --database {alias}"
+        raise InvalidError(f"the tables of {APP} are not in database {alias!r}: run manage.py migrate{using}")
+
+
 def unmigrated(alias: str) -> bool:
     """Whether `migrate` has yet to make or change our tables."""
     connection = connections[alias]
@@ -51,27 +80,27 @@ def unmigrated(alias: str) -> bool:
     return bool(executor.migration_plan(leaves))
 
 
-def check_migrated(alias: str) -> None:
-    """Checks that our tables are there.
-
-    Raises:
-        InvalidError: `migrate` has not run.
-    """
-    if unmigrated(alias):
-        using = "" if alias == "default" else f" --database {alias}"
-        raise InvalidError(f"the tables of {APP} are not in database {alias!r}: run manage.py migrate{using}")
+def unfit(alias: str) -> str | None:
+    """Why a migrated database can hold no queue all the same, and what to do about it; None where it can."""
+    store = database(alias)
+    if (encoding := store.encoding().replace("-", "").upper()) != "UTF8":
+        return f"database {alias!r} is {encoding}, which does not keep every text: make one with the encoding UTF8"
+    if forbidden := store.forbidden():
+        grant = "grant its role select, insert, update and delete on them"
+        return f"database {alias!r}: permission denied for {', '.join(forbidden)}: {grant}"
+    return None
 
 
 def await_database(worker: Worker, is_stopping: Callable[[float], bool]) -> None:
-    """Waits until the database answers and our tables are there; until it is to stop, at the longest.
+    """Waits until the database answers and is ready; until it is to stop, at the longest.
 
     Raises:
-        InvalidError: it answers, and `migrate` has not run.
+        InvalidError: it answers, and is not ready.
     """
     alias, pause = worker.alias, 0.0
     while not is_stopping(pause):
         try:
-            check_migrated(alias)
+            check_ready(alias)
         except OperationalError as error:
             pause = worker.patience.lost(error)
         else:

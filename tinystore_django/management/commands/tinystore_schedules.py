@@ -18,6 +18,7 @@ from tinystore_django.errors import InvalidError, quoted
 from tinystore_django.lifecycle import repeating
 from tinystore_django.lifecycle.pausing import paused
 from tinystore_django.lifecycle.repeating import Name, Repeating
+from tinystore_django.management.saying import say
 from tinystore_django.models import Job
 from tinystore_django.options import whole
 from tinystore_django.registry import find
@@ -59,13 +60,13 @@ class Command(BaseCommand):
         found = chain(schedules(alias, names, now), repeating.others(alias, names))
         first = next(found, None)
         if first is None:
-            self.stdout.write(f"nothing repeats in database {alias!r}{' by that name' if names else ''}")
+            say(self.stdout, f"nothing repeats in database {alias!r}{' by that name' if names else ''}")
             return
         since = paused(alias)
         for job in islice(chain([first], found), None if everything else MOST):
-            self.stdout.write("\n".join(_described(job, alias, now, count, since.get(job.queue))))
+            say(self.stdout, "\n".join(_described(job, alias, now, count, since.get(job.queue))))
         if next(found, None) is not None:
-            self.stdout.write(f"the first {MOST} are shown: name a queue or a queue/id, or add --all")
+            say(self.stdout, f"the first {MOST} are shown: name a queue or a queue/id, or add --all")
 
     def _cancel(self, alias: str, text: str) -> None:
         name = _name(text)
@@ -74,7 +75,7 @@ class Command(BaseCommand):
         declaration = find(alias, name.queue)
         back = declaration is not None and declaration.repeat is not None
         until = ", until a worker starts with it: take it out of the code" if back else ""
-        self.stdout.write(f"{text} is cancelled{until}")
+        say(self.stdout, f"{text} is cancelled{until}")
 
 
 def _name(text: str) -> Name:

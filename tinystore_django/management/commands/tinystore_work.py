@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from tinystore_django import __version__, conf
 from tinystore_django.errors import InvalidError, quoted
+from tinystore_django.management.saying import say
 from tinystore_django.options import whole
 from tinystore_django.registry import Declaration
 from tinystore_django.timing.durations import duration
@@ -100,8 +101,7 @@ class Command(BaseCommand):
 
     def _say(self, line: str) -> None:
         with suppress(AttributeError, OSError, ValueError):  # none, closed, or nobody reads it any more
-            self.stdout.write(line)
-            self.stdout.flush()
+            say(self.stdout, line)
 
 
 def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None) -> int:
