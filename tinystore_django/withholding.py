@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from . import conf, values
 from .errors import TinystoreError
 
+UNREAD = "its value no longer reads"
+
 
 def hides() -> bool:
     """Whether the project has something to hide, so that no value may be shown around its function."""
@@ -17,6 +19,12 @@ def error_text(error: object) -> str:
     """Returns what a row keeps of an error: one of ours without what it quotes of a value, where values are hidden."""
     bare = error.without_values if isinstance(error, TinystoreError) and hides() else None
     return values.error_text(error if bare is None else bare)
+
+
+def kept_error(text: str | None) -> str | None:
+    """Returns an error as a row keeps it, which may be from before values were hidden, as it may be shown."""
+    why = (text or "").removeprefix(f"{UNREAD}: value")
+    return UNREAD if text and why != text and hides() and not values.is_bare(why) else text
 
 
 def quotes_values(error: BaseException) -> bool:

@@ -126,6 +126,19 @@ def test_a_long_error_is_cut(reports: Queue[Any], hand: Hand) -> None:
     assert f"  error     {'x' * 200}…" in says()
 
 
+def test_an_error_that_quotes_a_value_is_not_shown_where_the_project_hides_values(
+    reports: Queue[Any], hand: Hand, settings: Any
+) -> None:
+    reports.add(1, id="7", every="1h", delay="0s")
+    told = "its value no longer reads: value: Invalid enum value 'secret'"
+    hand.end(hand.take_one(reports), "retry", told, delay=0)
+    assert f"  error     {told}" in says()
+
+    settings.TINYSTORE = {"REDACT": "shop.redact"}
+
+    assert "  error     its value no longer reads" in says()
+
+
 def test_the_coming_times_are_shown_with_their_zone_across_a_change_of_its_clocks(cleanup: Schedule) -> None:
     leap = after(days=26, hours=1)
     cleanup.run_due()

@@ -9,10 +9,9 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from .. import conf
-from ..values import is_bare
-from ..withholding import hides
+from ..withholding import hides, kept_error
 from . import showing
-from .stored import UNREAD, translated
+from .stored import translated
 
 logger = logging.getLogger("tinystore_django")
 
@@ -35,9 +34,7 @@ def progress(queue: str, text: str | None) -> str:
 
 def error(text: str | None) -> str | None:
     """An error of a job in the operator's language, without a value that one of ours quotes where values are hidden."""
-    if text and hides() and text.startswith(UNREAD) and not is_bare(text.removeprefix(f"{UNREAD}: value")):
-        text = UNREAD
-    return translated(text)
+    return translated(kept_error(text))
 
 
 class HiddenError(Exception):

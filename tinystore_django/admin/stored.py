@@ -7,14 +7,13 @@ from functools import cache
 
 from django.utils.translation import gettext, gettext_noop
 
-UNREAD = gettext_noop("its value no longer reads")
 # Of an error what an operator has to know, not what the handler's author should write instead.
 WRITTEN = (
     gettext_noop("the worker was lost"),
     gettext_noop("its handler asked for a retry"),
     gettext_noop("the run passed its timeout"),
     gettext_noop("the run passed its timeout of %(span)s"),
-    UNREAD,
+    gettext_noop("its value no longer reads"),
     gettext_noop("its value no longer reads: %(why)s"),
     gettext_noop("its row is damaged: %(why)s"),
     gettext_noop("every %(span)s"),

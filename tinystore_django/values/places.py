@@ -18,7 +18,7 @@ _KIND = "(?:int|float|number|str|bool|null|bytes|array|object|set|date|datetime|
 # What msgspec says of a type alone, behind a way of fields and indexes.
 _BARE = re.compile(
     rf"""
-    (?: \.\w{{1,100}} | \[[0-9]{{1,20}}\] | \[\.\.\.\] ){{0,200}} :\ (?: its\ key:\ )?
+    \A (?: \.\w{{1,100}} | \[[0-9]{{1,20}}\] | \[\.\.\.\] ){{0,200}} :\ (?: its\ key:\ )?
     (?: it\ is\ not\ of\ its\ type
       | Expected\ {_KIND} (?: \ \|\ {_KIND} ){{0,9}} (?: ,\ got\ {_KIND} )?
       | Expected\ {_KIND} \ (?: of\ length\ )? [<>]=?\ -?[0-9.]{{1,20}}

@@ -10,7 +10,7 @@ from ..control import Control, Outcome
 from ..errors import CorruptError, RunStopped
 from ..lifecycle.aftermath import Ending
 from ..values import clean
-from ..withholding import error_text, quotes_values
+from ..withholding import UNREAD, error_text, quotes_values
 
 # A kept traceback's longest, in characters: its two ends say most.
 LONGEST_TRACEBACK = 40_000
@@ -53,8 +53,7 @@ def _refused(error: str) -> Ending:
 
 def unreadable(error: CorruptError) -> Ending:
     """A value that is not the queue's type any more: failed for good."""
-    said = "its value no longer reads"
-    told = CorruptError(f"{said}: {error}", without_values=f"{said}: {error.without_values}")
+    told = CorruptError(f"{UNREAD}: {error}", without_values=f"{UNREAD}: {error.without_values}")
     return Ending("failed", error_text(told), raised=True, exception=error)
 
 

@@ -27,6 +27,7 @@ from tinystore_django.timing import clock
 from tinystore_django.timing.cron import Cron
 from tinystore_django.timing.repeats import Repeat
 from tinystore_django.values import first_line, is_text, plain
+from tinystore_django.withholding import kept_error
 from tinystore_django.worker.startup import check_migrated
 
 MOST = 100
@@ -97,8 +98,8 @@ def _described(job: Repeating, alias: str, now: int, count: int, since: datetime
         yield f"  paused    since {_moment(since, place)}, until it is resumed in the admin"
     if job.last_run is not None:
         yield f"  last run  {_moment(job.last_run.started_at, place)}, took {took(job.last_run)}"
-    if job.error:
-        yield f"  error     {first_line(job.error)}"
+    if error := kept_error(job.error):
+        yield f"  error     {first_line(error)}"
     if unrun := _unrun(job, alias):
         yield f"  not run   {unrun}"
 
