@@ -1,4 +1,3 @@
-import logging
 import time
 
 from django.apps import AppConfig
@@ -16,7 +15,8 @@ class TinystoreConfig(AppConfig):
     def ready(self) -> None:
         """Imports each installed app's `jobs` module, so that every process knows every queue."""
         from . import checks  # noqa: F401  registers the checks
+        from .log import logger
         from .values import log_lines
 
-        logging.getLogger("tinystore_django").addFilter(log_lines.escape)
+        logger.logger.addFilter(log_lines.escape)
         autodiscover_modules("jobs")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from django.db import models
 from django.utils.dateparse import parse_datetime
 
 from .errors import quoted
+from .log import logger
 from .timing import clock
 from .timing.clock import EARLIEST, LATEST
 from .timing.moments import instant
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 else:
     InstantBase = models.BigIntegerField
     ByteTextBase = models.TextField
-
-logger = logging.getLogger("tinystore_django")
 
 MOST_TOLD = 1_000  # times that are told of in one process, each once
 _told: set[tuple[str, str, str]] = set()

@@ -27,6 +27,11 @@ def kept_error(text: str | None) -> str | None:
     return UNREAD if text and why != text and hides() and not values.is_bare(why) else text
 
 
+def traceback_text(error: BaseException) -> str:
+    """Returns what a row keeps of its traceback, which ends with each error's text: by the same rule."""
+    return values.traceback_text(error, error_text(error) if quotes_values(error) else None)
+
+
 def quotes_values(error: BaseException) -> bool:
     """Whether the error, or one that it came from, quotes a value that is to be hidden."""
     return hides() and any(isinstance(one, TinystoreError) and one.without_values for one in _chain(error))

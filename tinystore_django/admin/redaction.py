@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-
 import msgspec
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from .. import conf
+from ..log import logger
 from ..withholding import hides, kept_error
 from . import showing
 from .stored import translated
-
-logger = logging.getLogger("tinystore_django")
 
 
 def value(queue: str, text: str | None) -> str:

@@ -186,6 +186,11 @@ class Database(Statements):
         """Whether a statement was ended because two transactions waited for each other."""
 
     @abstractmethod
+    def is_useless(self, error: DatabaseError) -> bool:
+        """Whether a statement told that its connection, alive as it is, can do no work any more: that of a server that
+        has become read-only, or one that keeps the plan of a table that has been changed."""
+
+    @abstractmethod
     def clear(self, most: int, remembered: int) -> int:
         """Deletes up to `most` rows past their keep, a failed job's not before `remembered` microseconds after its
         end; how many it deleted."""

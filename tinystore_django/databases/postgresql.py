@@ -11,7 +11,13 @@ from django.db import DatabaseError, OperationalError, transaction
 from django.db.models import BigIntegerField, F, Func, Value
 from django.db.models.expressions import BaseExpression, RawSQL
 from psycopg import IsolationLevel
-from psycopg.errors import DeadlockDetected, LockNotAvailable, SerializationFailure
+from psycopg.errors import (
+    DeadlockDetected,
+    FeatureNotSupported,
+    LockNotAvailable,
+    ReadOnlySqlTransaction,
+    SerializationFailure,
+)
 from psycopg.pq import TransactionStatus
 
 from .. import conf
@@ -146,6 +152,11 @@ class PostgreSQL(PostgreSQLRounds):
 
     def is_deadlock(self, error: DatabaseError) -> bool:
         return isinstance(error.__cause__, DeadlockDetected)
+
+    def is_useless(self, error: DatabaseError) -> bool:
+        cause = error.__cause__
+        stale = isinstance(cause, FeatureNotSupported) and "cached plan" in str(cause)
+        return stale or isinstance(cause, ReadOnlySqlTransaction)
 
     def clear(self, most: int, remembered: int) -> int:
         return len(self.run(self.CLEAR, {"most": most, "remembered": remembered}))

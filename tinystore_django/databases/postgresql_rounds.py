@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 from psycopg.pq import TransactionStatus
 
 from .. import conf
+from ..log import logger
 from ..timing import clock
 from .base import Database, held, parameters
 from .marking import MARKED
@@ -22,8 +22,6 @@ from .postgresql_kept import kept_by
 from .postgresql_limits import PostgreSQLLimits
 from .rows import BEGINNING, Claimed, Count, Fence, Settled, Start
 from .statements import Rows
-
-logger = logging.getLogger("tinystore_django")
 
 POOLED = (
     "the database's session does not keep what is prepared in it, as behind a transaction pooler: set NOTIFY to False"

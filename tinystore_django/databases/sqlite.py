@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from sqlite3 import ProgrammingError
+from sqlite3 import SQLITE_READONLY, ProgrammingError
 from threading import local
 from typing import Any
 
@@ -157,6 +157,10 @@ class SQLite(SQLiteRounds):
 
     def woken(self, notify: bool) -> str:
         return "" if file_of(self._name) is None else f"{FileListener.how} "
+
+    def is_useless(self, error: DatabaseError) -> bool:
+        code = getattr(error.__cause__, "sqlite_errorcode", 0)
+        return bool(code & 0xFF == SQLITE_READONLY)  # also one whose file was moved away under it
 
     def is_clean(self) -> bool:
         return self.is_alive() and not self.connection.connection.in_transaction

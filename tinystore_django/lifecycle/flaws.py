@@ -6,17 +6,15 @@ leaves it out, or shows it as far as it can be shown.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from ..databases.marking import MOST_ATTEMPTS
 from ..databases.rows import Held
+from ..log import logger
 from ..models import Job
 from ..timing.clock import EARLIEST, LATEST
 from ..values import error_text, first_line, plain
-
-logger = logging.getLogger("tinystore_django")
 
 R = TypeVar("R")
 T = TypeVar("T")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -13,10 +12,9 @@ from django.db import Error, connections
 from .. import conf
 from ..databases import database
 from ..databases.listening import ANY
+from ..log import logger
 from ..signals import job_added
 from ..timing import clock
-
-logger = logging.getLogger("tinystore_django")
 
 # A worker that hears a notice looks at once and again a little later, so that one notice speaks for what is added
 # within this time of it, in seconds.
@@ -67,7 +65,11 @@ def tell(alias: str, queue: str) -> None:
 
 def _say_added(alias: str, queue: str, key: str | None) -> None:
     tell(alias, queue)
-    for _, answer in job_added.send_robust(sender=queue, id=key):
+    try:
+        answers = job_added.send_robust(sender=queue, id=key)
+    except Exception as error:  # of Django's own log, which tells of a receiver that raised: the job is added
+        answers = [(job_added, error)]
+    for _, answer in answers:
         if isinstance(answer, Exception):
             logger.error("a receiver of job_added raised", exc_info=answer)
 

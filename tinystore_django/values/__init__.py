@@ -7,12 +7,14 @@ says nothing) is refused when the value is written, so that a handler gets what 
 from .answers import codec_of, json_text, read_json, read_loosely
 from .codec import LONGEST_VALUE, Codec
 from .places import is_bare
-from .text import check_text, clean, cut, error_text, first_line, is_text, may_name, plain
+from .text import check_text, class_name, clean, cut, error_text, first_line, is_text, may_name, plain
+from .tracebacks import traceback_text
 
 __all__ = [
     "LONGEST_VALUE",
     "Codec",
     "check_text",
+    "class_name",
     "clean",
     "codec_of",
     "cut",
@@ -25,4 +27,5 @@ __all__ = [
     "plain",
     "read_json",
     "read_loosely",
+    "traceback_text",
 ]

@@ -85,9 +85,14 @@ def first_line(text: str, limit: int = 200) -> str:
     return plain(f"{line[:limit]}…" if len(line) > limit else line)
 
 
+def class_name(value: object) -> str:
+    """Returns the name of its class, whatever its metaclass says of it."""
+    return str(type.__dict__["__name__"].__get__(type(value)))
+
+
 def _text_of(error: object) -> str:
     try:
-        text = str(error)
+        text = str.__str__(str(error))  # of a subclass of str, which may raise at anything, the plain text
     except BaseException:  # the error to tell of is the one given, not what its broken __str__ raises
-        return type(error).__name__
-    return text or (type(error).__name__ if isinstance(error, BaseException) else text)
+        return class_name(error)
+    return text or (class_name(error) if isinstance(error, BaseException) else text)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 from ..databases.rows import Held
-from ..signals import job_settled, job_started
-
-logger = logging.getLogger("tinystore_django")
+from ..log import logger
+from ..signals import QueueSignal, job_settled, job_started
 
 # Outcomes after which the error on the job's row, if any, is of an earlier run.
 WITHOUT_ERROR = ("done", "snoozed", "cancelled")
@@ -17,21 +15,34 @@ WITHOUT_ERROR = ("done", "snoozed", "cancelled")
 def started(held: Held) -> None:
     """Says that a handler is about to be called."""
     if job_started.has_listeners(held.queue):
-        _log(job_started.send_robust(sender=held.queue, id=held.key, attempt=held.attempt))
+        _send(job_started, held, {})
 
 
 async def astarted(held: Held) -> None:
     """The same on an event loop."""
     if job_started.has_listeners(held.queue):
-        _log(await job_started.asend_robust(sender=held.queue, id=held.key, attempt=held.attempt))
+        try:
+            _log(await job_started.asend_robust(sender=held.queue, **_about(held)))
+        except Exception as error:
+            _log([(job_started, error)])
 
 
 def settled(held: Held, outcome: str, error: str | None) -> None:
     """Says that a run is settled."""
     if job_settled.has_listeners(held.queue):
         error = None if outcome in WITHOUT_ERROR else error
-        about = {"id": held.key, "attempt": held.attempt, "outcome": outcome, "error": error}
-        _log(job_settled.send_robust(sender=held.queue, **about))
+        _send(job_settled, held, {"outcome": outcome, "error": error})
+
+
+def _send(signal: QueueSignal, held: Held, more: dict[str, Any]) -> None:
+    try:
+        _log(signal.send_robust(sender=held.queue, **_about(held), **more))
+    except Exception as error:  # of Django's own log, which tells of a receiver that raised
+        _log([(signal, error)])
+
+
+def _about(held: Held) -> dict[str, Any]:
+    return {"id": held.key, "attempt": held.attempt}
 
 
 def _log(responses: list[tuple[Any, Any]]) -> None:

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 import re
 import threading
-import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from django.db import Error, connections
+from django.db import DatabaseError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from ..databases import VENDORS, database
+from ..log import logger
 from .beginnings import beginnings
-
-# Seconds a healthy connection is kept where CONN_MAX_AGE is 0, Django's default, which is meant for requests: a
-# worker that reconnects for each job loses most of its speed.
-KEPT = 60.0
+from .kept import Kept, close, note_error
 
 # What a statement that changes the session itself begins with: the next run must not inherit it.
 OF_THE_SESSION = re.compile(
@@ -46,7 +42,7 @@ _inherited: list[BaseDatabaseWrapper] = []
 def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
     """Runs a handler with this thread's connections checked before and put in order after, but for those of the
     aliases that are the caller's, who is inside a transaction on them."""
-    care = Care(theirs)
+    care = Care(theirs, lent=True)
     try:
         with care:
             yield
@@ -56,12 +52,15 @@ def looked_after(theirs: Container[str] = ()) -> Iterator[None]:
 
 class Care:
     """Looks after connections of one thread, but for some aliases': a context manager around each of its handlers'
-    runs."""
+    runs. Those of a thread whose runs are at work at once are `shared`, those of a caller's are `lent`: what the
+    caller has set on them is set again."""
 
-    def __init__(self, theirs: Container[str] = ()) -> None:
+    def __init__(self, theirs: Container[str] = (), shared: bool = False, lent: bool = False) -> None:
         self._theirs = theirs
-        self._connections = self._all()
-        self._watched: list[BaseDatabaseWrapper] = []
+        self._shared = shared
+        self._lent = lent
+        self._kept: dict[BaseDatabaseWrapper, Kept] = {}
+        self._unusable: set[str] = set()
         self._handled = False
 
     def __enter__(self) -> None:
@@ -72,42 +71,73 @@ class Care:
     def __exit__(self, *error: object) -> None:
         """Rolls back and closes whatever is not as a fresh connection would be."""
         _here.handles = self._handled
-        before, self._connections = self._connections, self._all()
-        for connection in self._connections:
-            if connection.connection is not None:
-                # One that the handler made, of another alias or in the place of this one's: nobody watched it.
-                if connection not in before or _worn_by_run(connection) or not _clean(connection):
-                    _close(connection)
-                connection.queries_log.clear()
+        before = self._kept
+        for connection in self._all():
+            self._put_in_order(connection, before.get(connection))
         _here.changed.clear()
 
     def mend(self, idle: bool = True) -> None:
         """Closes those that died or were left in a transaction; if `idle`, the old and the changed ones as well."""
-        for connection in self._connections:
+        self._kept = {one: self._kept.get(one) or Kept(one, self._shared) for one in self._all()}
+        for connection, kept in self._kept.items():
             if connection.connection is not None:
-                if (idle and _worn(connection)) or not _alive(connection) or not _clean(connection):
-                    _close(connection)
-                connection.queries_log.clear()
+                if idle and connection.alias in _here.changed:
+                    close(connection)
+                    _here.changed.discard(connection.alias)
+                else:
+                    kept.prepare(idle)
 
     def watch(self) -> None:
-        """Has it noted when a statement changes the session of one of them, until `end`."""
-        for connection in self._connections:
+        """Until `end`, has each of them looked at before its first statement of a run, and noted what a statement
+        tells: that it changes the session, or that the connection is of no use."""
+        for connection, kept in self._kept.items():
             if _note_change not in connection.execute_wrappers:
                 connection.execute_wrappers.append(_note_change)
-                self._watched.append(connection)
+                kept.watch()
 
     def has_open(self) -> bool:
         """Whether any of them is connected; any thread may ask."""
-        return any(connection.connection is not None for connection in self._connections)
+        return any(connection.connection is not None for connection in self._kept)
 
-    def _all(self) -> Sequence[BaseDatabaseWrapper]:
-        return [connections[alias] for alias in connections if alias not in self._theirs]
+    def _put_in_order(self, connection: BaseDatabaseWrapper, kept: Kept | None) -> None:
+        try:
+            changed = kept is not None and bool(kept.changed())
+            if kept is not None and changed and self._lent:
+                kept.restore()
+            if connection.connection is not None:
+                # One that the handler made, of another alias or in the place of this one's: nobody watched it.
+                if kept is None or changed or connection.alias in _here.changed or kept.worn():
+                    close(connection)
+                connection.queries_log.clear()
+        except Exception as error:  # of a backend or of what the handler has made of it
+            logger.error("connection %r cannot be put in order: it is replaced", connection.alias, exc_info=error)
+            _drop(connection)
+        else:
+            if changed and not self._lent:
+                _drop(connection)
+
+    def _all(self) -> list[BaseDatabaseWrapper]:
+        usable = (self._usable(alias) for alias in connections if alias not in self._theirs)
+        return [one for one in usable if one is not None]
+
+    def _usable(self, alias: str) -> BaseDatabaseWrapper | None:
+        """This thread's connection of an alias; None where there is none, as without its driver: only who uses it
+        minds, and hears so from Django."""
+        if alias in self._unusable:
+            return None
+        try:
+            return connections[alias]
+        except Exception:
+            self._unusable.add(alias)
+            return None
 
     def end(self) -> None:
         """Has no change noted any more, in those where it was not before."""
-        for connection in self._watched:
-            if _note_change in connection.execute_wrappers:  # it need not be the last: the handler may have added some
+        for connection, kept in self._kept.items():
+            # It need not be the last: the handler may have added some.
+            if kept.is_watched and _note_change in connection.execute_wrappers:
                 connection.execute_wrappers.remove(_note_change)
+            kept.end()
 
 
 def _forget() -> None:
@@ -128,13 +158,25 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 def close_all() -> None:
     """Closes this thread's connections, at its end."""
     for connection in _open():
-        _close(connection)
+        close(connection)
+
+
+def _drop(connection: BaseDatabaseWrapper) -> None:
+    """Has another made in its place, which knows nothing of what this one was given."""
+    with suppress(Exception):
+        close(connection)
+    if connections[connection.alias] is connection:
+        del connections[connection.alias]
 
 
 def _note_change(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
     if changes_session(_text_of(sql, context["connection"])):
         _here.changed.add(context["connection"].alias)
-    return execute(sql, params, many, context)
+    try:
+        return execute(sql, params, many, context)
+    except DatabaseError as error:
+        note_error(context["connection"], error)
+        raise
 
 
 def changes_session(sql: str) -> bool:
@@ -158,48 +200,3 @@ def in_transaction() -> set[str]:
 
 def _open() -> list[BaseDatabaseWrapper]:
     return [one for one in connections.all(initialized_only=True) if one.connection is not None]
-
-
-def _alive(connection: BaseDatabaseWrapper) -> bool:
-    return connection.vendor not in VENDORS or database(connection.alias).is_alive()
-
-
-def _clean(connection: BaseDatabaseWrapper) -> bool:
-    if connection.in_atomic_block or connection.needs_rollback:
-        return False
-    if connection.get_autocommit() != connection.settings_dict["AUTOCOMMIT"]:
-        return False
-    if connection.vendor in VENDORS and connection.settings_dict["AUTOCOMMIT"]:
-        return database(connection.alias).is_clean()
-    return not connection.errors_occurred or connection.is_usable()
-
-
-def _worn_by_run(connection: BaseDatabaseWrapper) -> bool:
-    return connection.alias in _here.changed or is_pooled(connection)
-
-
-def _worn(connection: BaseDatabaseWrapper) -> bool:
-    return connection.alias in _here.changed or _old(connection)
-
-
-def _old(connection: BaseDatabaseWrapper) -> bool:
-    close_at = connection.close_at
-    if close_at is not None and connection.settings_dict["CONN_MAX_AGE"] == 0:
-        close_at += KEPT
-    return close_at is not None and time.monotonic() >= close_at
-
-
-def is_pooled(connection: BaseDatabaseWrapper) -> bool:
-    """Whether it is of Django's own pool: it goes back, or eight idle handlers would hold a pool of four for good."""
-    return bool(connection.settings_dict["OPTIONS"].get("pool"))
-
-
-def _close(connection: BaseDatabaseWrapper) -> None:
-    # Inside an `atomic` block that a handler left open, Django's close() would keep it for the block's end.
-    connection.in_atomic_block = False
-    connection.savepoint_ids.clear()
-    connection.needs_rollback = connection.closed_in_transaction = False
-    connection.run_on_commit.clear()
-    _here.changed.discard(connection.alias)
-    with suppress(Error):  # it is to be gone, whatever the driver says
-        connection.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from collections import deque
@@ -11,10 +10,9 @@ from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
 
+from ..log import logger
 from .connections import Care, close_all
 from .execution import Ended, Task, aperform, broken
-
-logger = logging.getLogger("tinystore_django")
 
 # Seconds that what is left at the loop's end has to answer its cancelling.
 FAREWELL = 1.0
@@ -34,14 +32,26 @@ class Coroutines:
         self._care: Care | None = None  # of Django's thread for sync code, since the first look at it
 
     def start(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
-        """Runs a task, and calls back from the loop's thread."""
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            threading.Thread(target=self._run, args=[self._loop], name="tinystore-coroutines", daemon=True).start()
+        """Runs a task, and calls back from the loop's thread.
+
+        Raises:
+            RuntimeError, OSError: there is no loop yet, and the system gives no thread or no file for one.
+        """
+        loop = self._loop or self._begun()
         self._given.append((task, on_ended))
         if not self._called:
             self._called = True
-            self._loop.call_soon_threadsafe(self._begin)
+            loop.call_soon_threadsafe(self._begin)
+
+    def _begun(self) -> asyncio.AbstractEventLoop:
+        loop = self._loop = asyncio.new_event_loop()
+        try:
+            threading.Thread(target=self._run, args=[loop], name="tinystore-coroutines", daemon=True).start()
+        except BaseException:
+            self._loop = None
+            loop.close()
+            raise
+        return loop
 
     def stop(self) -> None:
         """Ends the loop, and with it what is left of its tasks."""
@@ -54,8 +64,9 @@ class Coroutines:
         self._called = False
         loop = asyncio.get_running_loop()
         while self._given:
-            # The loop itself holds its tasks only weakly.
-            self._tasks.add(loop.create_task(self._perform(*self._given.popleft())))
+            # Past the loop's task factory, which may be one that a handler has left there. And the loop itself holds
+            # its tasks only weakly.
+            self._tasks.add(asyncio.Task(self._perform(*self._given.popleft()), loop=loop))
 
     async def _perform(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
         try:
@@ -86,7 +97,7 @@ class Coroutines:
         await asyncio.wait({mending}, timeout=LOOK)
 
     def _mend_there(self, idle: bool) -> None:
-        self._care = Care()
+        self._care = self._care or Care(shared=True)
         self._care.mend(idle)
         self._care.watch()
 
@@ -101,6 +112,7 @@ class Coroutines:
         asyncio.set_event_loop(loop)
         try:
             self._run_on(loop)
+            loop.set_task_factory(None)
             loop.run_until_complete(_leave())
         finally:
             loop.close()

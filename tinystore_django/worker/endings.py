@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import traceback
 
 from ..control import Control, Outcome
 from ..errors import CorruptError, RunStopped
 from ..lifecycle.aftermath import Ending
-from ..values import clean
-from ..withholding import UNREAD, error_text, quotes_values
-
-# A kept traceback's longest, in characters: its two ends say most.
-LONGEST_TRACEBACK = 40_000
+from ..withholding import UNREAD, error_text, traceback_text
 
 DONE = Ending("done")
 HOW_MADE = {"retry": "run.retry()", "snoozed": 'run.snooze("5m")', "failed": 'run.fail("…")'}
@@ -63,19 +58,4 @@ def raised(error: BaseException, run: Control, timeout: int) -> Ending:
         text = f"the run passed its timeout of {timeout / 1e6:.6f}".rstrip("0").rstrip(".") + " s"
     else:
         text = error_text(error)
-    return Ending("retry", text, _traceback(error), raised=True, exception=error)
-
-
-def _traceback(error: BaseException) -> str:
-    text = clean("".join(_lines(error)))
-    if len(text) <= LONGEST_TRACEBACK:
-        return text
-    half = LONGEST_TRACEBACK // 2
-    return f"{text[:half]}\n…\n{text[-half:]}"
-
-
-def _lines(error: BaseException) -> list[str]:
-    if quotes_values(error):
-        # A traceback ends with each error's text, which nothing takes out of it again.
-        return [*traceback.format_tb(error.__traceback__), f"{type(error).__name__}: {error_text(error)}\n"]
-    return traceback.format_exception(error)
+    return Ending("retry", text, traceback_text(error), raised=True, exception=error)

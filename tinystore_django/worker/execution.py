@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +22,7 @@ from ..lifecycle import flaws
 from ..lifecycle.aftermath import Ending
 from ..lifecycle.refused import settle_alone
 from ..lifecycle.settling import Finished
+from ..log import logger
 from ..registry import Declaration
 from ..runs import Run
 from . import announcing
@@ -30,8 +30,6 @@ from .connections import Care
 from .endings import answered, raised, unreadable
 from .forking import OneProcess
 from .watch import watch
-
-logger = logging.getLogger("tinystore_django")
 
 
 @dataclass(slots=True, eq=False)
@@ -86,12 +84,18 @@ def new_task(alias: str, held: Held, declaration: Declaration, on_progress: Call
 
 
 def carry_out(task: Task, note: Callable[[Ended], object], care: Care) -> None:
-    """Runs a task in a handlers' thread, and notes how it ended."""
+    """Runs a task in a handlers' thread, and notes how it ended, whatever happens: a run that never ended would keep
+    its place for good."""
+    ended = None
     try:
         with care:
             ended = perform(task)
-    except BaseException as error:  # not of the handler: but a run that never ended would keep its place for good
-        ended = broken(task, error)
+    except BaseException as error:  # not of the handler
+        if ended is None:
+            ended = broken(task, error)
+        else:
+            logger.error("after %s its thread's connections could not be put in order", task.control, exc_info=error)
+    assert ended is not None
     note(ended)
 
 
@@ -103,8 +107,8 @@ def perform(task: Task) -> Ended:
     if refused := task.refused:
         return Ended(task, refused, 0.0)
     announcing.started(task.held)
-    watch.begin(task.control, task.timeout)
     try:
+        watch.begin(task.control, task.timeout)
         ending, outcome = _perform_atomic(task) if task.handler.atomic else (_call(task), None)
     finally:
         watch.end(task.control)
@@ -117,8 +121,8 @@ async def aperform(task: Task) -> Ended:
     if refused := task.refused:
         return Ended(task, refused, 0.0)
     await announcing.astarted(task.held)
-    watch.begin(task.control, task.timeout)
     try:
+        watch.begin(task.control, task.timeout)
         ending = await _acall(task)
     finally:
         watch.end(task.control)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import threading
@@ -23,15 +22,13 @@ from ..lifecycle.floors import Floors
 from ..lifecycle.refused import settle_all
 from ..lifecycle.settling import Finished
 from ..lifecycle.tallying import add_up
+from ..log import logger
 from ..options import QueueOptions
 from ..registry import Declaration, find
 from ..version import __version__
-from .connections import is_pooled
+from .kept import is_pooled
 from .moves import Moves
 from .tally import Tally
-
-logger = logging.getLogger("tinystore_django")
-
 
 # Hears of a settled run: its job, how it ended, and the outcome.
 OnSettled = Callable[[Held, Ending, str], object]

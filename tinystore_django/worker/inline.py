@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from ..lifecycle import asides
 from ..lifecycle.aftermath import LOST, Ending
 from ..lifecycle.claiming import claim
 from ..lifecycle.refused import settle_alone
+from ..log import logger
 from ..registry import Declaration
 from . import announcing
 from .alone import Alone
@@ -29,8 +29,6 @@ from .opening import Opening
 from .patience import Patience
 from .upkeep import Upkeep
 from .worker import Worker
-
-logger = logging.getLogger("tinystore_django")
 
 
 class Ran(NamedTuple):

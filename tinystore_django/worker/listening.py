@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Collection
 
@@ -13,8 +12,6 @@ from .connections import close_all
 from .moves import Moves
 from .patience import Patience
 from .wake import Wake
-
-logger = logging.getLogger("tinystore_django")
 
 
 class Listening(threading.Thread):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,6 +15,7 @@ from ..lifecycle.aftermath import LOST
 from ..lifecycle.asking import Asked
 from ..lifecycle.claiming import turn
 from ..lifecycle.settling import Settling
+from ..log import logger
 from ..signals import job_settled
 from ..values import first_line
 from . import announcing
@@ -28,8 +28,6 @@ from .leaving import leave
 from .patience import Patience
 from .pool import Pool
 from .upkeep import FAREWELL
-
-logger = logging.getLogger("tinystore_django")
 
 # Seconds before rows that another transaction holds are tried again.
 TRY_AGAIN = 0.1
@@ -216,15 +214,15 @@ class Loop(threading.Thread):
             self._running[task.held.queue] += 1
             hold.runs[task.held.fence] = task.control
             if task.handler.is_async:
-                self._coroutines.start(task, self._ends.note)
+                self._begin([task], partial(self._coroutines.start, task, self._ends.note))
         if threaded := [task for task in tasks if not task.handler.is_async]:
-            self._start_in_threads(threaded)
+            calls = [partial(carry_out, task, self._ends.note) for task in threaded]
+            self._begin(threaded, partial(self._pool.start, calls, one_by_one=self._ends.instant))
 
-    def _start_in_threads(self, tasks: Sequence[Task]) -> None:
+    def _begin(self, tasks: Sequence[Task], start: Callable[[], object]) -> None:
         try:
-            calls = [partial(carry_out, task, self._ends.note) for task in tasks]
-            self._pool.start(calls, one_by_one=self._ends.instant)
-        except RuntimeError as error:  # no thread to be had
+            start()
+        except Exception as error:  # no thread to be had, or no file for an event loop
             for task in tasks:
                 self._ends.note(broken(task, error))
 

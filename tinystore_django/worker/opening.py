@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from ..lifecycle import asides, scheduling, unread
+from ..log import logger
 from ..registry import Declaration
 from ..values import first_line
-
-logger = logging.getLogger("tinystore_django")
 
 
 class Opening:

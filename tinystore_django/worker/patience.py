@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 
 from django.db import Error
 
-logger = logging.getLogger("tinystore_django")
+from ..log import logger
 
 FIRST, LONGEST = 0.1, 5.0  # seconds
 EVERY = 60.0  # seconds between two lines in the log

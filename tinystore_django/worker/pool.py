@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 
+from ..log import logger
 from .connections import Care, close_all
 
 Call = Callable[[Care], object]
@@ -30,7 +31,7 @@ class Pool:
         self._stopped = False
 
     def start(self, calls: Iterable[Call], one_by_one: bool = False) -> None:
-        """Runs calls, which raise nothing, in idle threads or new ones; one by one in the same until `spread`.
+        """Runs calls in idle threads or new ones; one by one in the same until `spread`.
 
         Raises:
             RuntimeError: there is no thread, and the system starts none. None of them runs.
@@ -64,10 +65,9 @@ class Pool:
     def _is_begun(self) -> bool:
         """Begins a thread; False where the system has no more, and those that are busy have to do."""
         # Daemons: Python cannot end a thread, and a handler that never returns must not keep the process.
-        thread = threading.Thread(target=self._run, name=f"tinystore-run-{self._threads + 1}", daemon=True)
         try:
-            thread.start()
-        except RuntimeError:
+            threading.Thread(target=self._run, name=f"tinystore-run-{self._threads + 1}", daemon=True).start()
+        except RuntimeError:  # also where a handler has set `threading.excepthook` to None
             if not self._threads:
                 raise
             return False
@@ -81,9 +81,15 @@ class Pool:
         self._came()
         try:
             while (call := self._next(bell)) is not None:
-                call(care)
+                self._perform(call, care)
         finally:
             close_all()
+
+    def _perform(self, call: Call, care: Care) -> None:
+        try:
+            call(care)
+        except BaseException:  # a thread that ended by it would leave the other calls waiting for it
+            logger.exception("a call in a thread of the handlers raised")
 
     def _next(self, bell: threading.Lock) -> Call | None:
         """The next call, waited for; None once there is none and never will be."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
@@ -12,9 +11,8 @@ from dataclasses import dataclass, field
 
 from django.utils import autoreload
 
+from ..log import logger
 from .shutdown import SAME
-
-logger = logging.getLogger("tinystore_django")
 
 # Names the parent to its children, which stop should it die.
 PARENT = "TINYSTORE_PARENT"

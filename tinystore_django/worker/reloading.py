@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -15,9 +14,8 @@ from typing import Any
 from django.apps import apps
 from django.utils import autoreload
 
+from ..log import logger
 from ..values.log_lines import Lines
-
-logger = logging.getLogger("tinystore_django")
 
 
 class Reloading:

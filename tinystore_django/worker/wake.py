@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+from ..timing.waits import bounded
+
 # A notice speaks for what is added within lifecycle.notices.QUIET of it: a look after that finds the rest, in seconds.
 LOOK_AGAIN = 0.025
 
@@ -31,7 +33,7 @@ class Wake:
         again_at = self._again_at
         if again_at is not None:
             seconds = min(seconds, max(0.0, again_at - time.monotonic()))
-        self._event.wait(seconds)
+        self._event.wait(bounded(seconds))
         self._event.clear()
         if again_at is not None and time.monotonic() >= again_at and self._again_at == again_at:
             self._again_at = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import sys
@@ -12,9 +11,10 @@ import traceback
 from typing import NamedTuple
 
 from ..control import Control
+from ..log import logger
+from ..timing.waits import bounded
+from ..values import error_text
 from ..values.log_lines import Lines
-
-logger = logging.getLogger("tinystore_django")
 
 
 class Deadline(NamedTuple):
@@ -54,20 +54,20 @@ class Watch:
         self._begin_anew()
 
     def _awake(self, at: float) -> None:
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="tinystore-watch", daemon=True)
+            thread.start()
+            self._thread = thread
         self._looks_at = at
-        if self._thread is not None:
-            self._changed.notify()
-            return
-        self._thread = threading.Thread(target=self._run, name="tinystore-watch", daemon=True)
-        self._thread.start()
+        self._changed.notify()
 
     def _run(self) -> None:
         while True:
             for deadline in self._passed():
-                if not deadline.run.is_async:
-                    stack = _stack(deadline.thread)
-                    logger.warning("%s passed its timeout; its thread is at\n%s", deadline.run, Lines(stack))
-                deadline.run.stop("timeout")
+                try:
+                    _tell(deadline)
+                except Exception as error:  # what one run costs this thread is not the others'
+                    logger.error("%s passed its timeout, and could not be told", deadline.run, exc_info=error)
 
     def _passed(self) -> list[Deadline]:
         with self._changed:
@@ -79,12 +79,21 @@ class Watch:
                 # With no run in progress it looks when it was to look: so the next run need not wake it.
                 at = self._looks_at if self._looks_at > now else math.inf
                 self._looks_at = min((one.at for one in deadlines), default=at)
-                self._changed.wait(None if self._looks_at == math.inf else self._looks_at - now)
+                self._changed.wait(bounded(self._looks_at - now))
+
+
+def _tell(deadline: Deadline) -> None:
+    if not deadline.run.is_async:
+        logger.warning("%s passed its timeout; its thread is at\n%s", deadline.run, Lines(_stack(deadline.thread)))
+    deadline.run.stop("timeout")
 
 
 def _stack(thread: int) -> str:
     frame = sys._current_frames().get(thread)
-    return "".join(traceback.format_stack(frame)) if frame else "its end"
+    try:
+        return "".join(traceback.format_stack(frame)) if frame else "its end"
+    except Exception as error:  # it reads the code's text, by whatever loader a module has
+        return f"a place that cannot be shown: {error_text(error)}"
 
 
 watch = Watch()

@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from tinystore_django import __version__, conf
 from tinystore_django.errors import InvalidError, quoted
+from tinystore_django.log import logger
 from tinystore_django.management.saying import say
 from tinystore_django.options import whole
 from tinystore_django.registry import Declaration
@@ -27,8 +28,6 @@ from tinystore_django.worker.reloading import Reloading
 from tinystore_django.worker.shutdown import Shutdown
 from tinystore_django.worker.startup import await_database, chosen, described, without_handler
 from tinystore_django.worker.worker import Worker
-
-logger = logging.getLogger("tinystore_django")
 
 # The longest a reload waits for handlers, in seconds: their jobs run again with the new code.
 RELOAD_GRACE = 5.0
@@ -152,7 +151,7 @@ def _log_to_console(verbosity: int) -> None:
         return
     console = logging.StreamHandler()
     console.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    logger.addHandler(console)
+    logger.logger.addHandler(console)
     logger.setLevel(logging.INFO if verbosity else logging.WARNING)
 
 
