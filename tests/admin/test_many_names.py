@@ -90,6 +90,12 @@ def test_the_statements_are_as_many_and_as_long_for_two_thousand_queues(shop: St
         assert admin_client.get(url, follow=True).status_code == 200
 
     calls: dict[str, Callable[[], Any]] = {url: partial(page, url) for url in (*LISTS, QUEUES, SCHEDULES, WORKERS)}
+
+    def asked(query: str) -> None:
+        chosen = {"action": "cancel", "select_across": "1", "index": "0", "_selected_action": "1"}
+        assert "all that match" in admin_client.post(f"{JOBS}{query}", chosen).content.decode()
+
+    calls |= {f"cancel of all{query}": partial(asked, query) for query in ("", "?state=failed")}
     calls["the command"] = command
     fill(0, 60)
     few = {what: seen(call)[0] for what, call in calls.items()}

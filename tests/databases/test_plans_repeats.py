@@ -9,7 +9,8 @@ from django.db import connection
 
 from tests.byhand import Hand, after
 from tests.databases.test_plans import Plan, check, explained, vacuum
-from tinystore_django import Queue, Store
+from tinystore_django import Queue, Store, models
+from tinystore_django.databases.known import numbers_in
 from tinystore_django.lifecycle import repeating, scheduling
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.settling import Finished, settle
@@ -82,3 +83,11 @@ def test_what_is_shown_of_one_of_them_or_cancelled_reads_a_few_pages(reports: Qu
 
     check(shown, "tinystore_job_key", "tinystore_django_job_pkey")
     check(cancelled, "tinystore_job_key", "tinystore_django_job_pkey")
+
+
+def test_many_rows_by_their_primary_keys_are_read_by_its_index(reports: Queue[Any]) -> None:
+    keys = list(models.Job.objects.order_by("?").values_list("pk", flat=True)[:2_000])
+
+    read = explained(lambda: len(models.Job.objects.filter(pk__in=numbers_in("default", keys), repeat__isnull=False)))
+
+    check(read, "tinystore_django_job_pkey", most=5 * 2_000)

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from .. import timetable
+from ..databases.known import numbers_in
 from ..lifecycle.reading import state_of
 from ..lifecycle.repeating import Name, rows_of_schedules
 from ..models import Job
@@ -62,7 +63,15 @@ class Chosen:
     @cached_property
     def left_out(self) -> int:
         """How many schedules were chosen among many jobs."""
-        return self.jobs.filter(pk__in=self.schedules).count() if self.schedules else 0
+        return self._of_schedules.count() if self.schedules else 0
+
+    @property
+    def _of_schedules(self) -> QuerySet[Job]:
+        return self.jobs.filter(pk__in=numbers_in(self.jobs.db, self.schedules))
+
+    @property
+    def _of_others(self) -> QuerySet[Job]:
+        return self.jobs.exclude(pk__in=numbers_in(self.jobs.db, self.schedules))
 
     @property
     def confirmed(self) -> bool:
@@ -86,16 +95,16 @@ class Chosen:
         return in_words(self.request) if self.all else self._names(verb)
 
     def _names(self, verb: Verb) -> str:
-        rows: Iterable[Any] = self.jobs.exclude(pk__in=self.schedules).only(*COLUMNS).order_by("pk")
+        rows: Iterable[Any] = self._of_others.only(*COLUMNS).order_by("pk")
         names = [quoted(str(row)) for row in rows if state_of(row, row.now) in verb.states]
         return ", ".join([*names[:NAMED], *_more(names)])
 
     def counted(self, rows: JobRows) -> tuple[Counter[tuple[str, str]], bool]:
         """How many there are of each queue and state, and whether none is left uncounted; `rows` are all that match."""
         if not self.all:
-            return _counted(self.jobs.exclude(pk__in=self.schedules)), True
+            return _counted(self._of_others), True
         counts, complete = rows.by_queue()
-        for which, count in _counted(self.jobs.filter(pk__in=self.schedules)).items():
+        for which, count in _counted(self._of_schedules).items():
             counts[which] -= count if counts[which] <= MOST else 0
         return +counts, complete
 

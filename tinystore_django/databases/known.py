@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from django.db.models.expressions import RawSQL
+
+from . import database
+
 # The elements of the parameter `queues`, as `Database.array` makes it.
 KNOWN = {
     "postgresql": "unnest(%(queues)s::text[]) known(queue)",
@@ -14,3 +20,11 @@ KNOWN_TEXTS = {
     "sqlite": """(select json_extract(value, '$[0]') as queue, json_extract(value, '$[1]') as text
         from json_each(%(pairs)s)) known""",
 }
+
+NUMBERS = {"postgresql": "select unnest(%s::bigint[])", "sqlite": "select value from json_each(%s)"}
+
+
+def numbers_in(alias: str, some: Collection[int]) -> RawSQL:
+    """What `__in` of a primary key is given, so that its statement is the same for one and for thousands."""
+    store = database(alias)
+    return RawSQL(NUMBERS[store.vendor], (store.array(sorted(some)),))

@@ -88,6 +88,7 @@ def _among(alias: str, names: Collection[Name]) -> Q:
     if not names:
         return Q()
     jobs = by_id(alias, [(name.queue, name.key) for name in names if name.key is not None])
+    # Lists, whose indexes PostgreSQL goes by in an `or`: so many names as somebody types.
     return Q(pk__in=jobs) | Q(queue__in=[name.queue for name in names if name.key is None])
 
 
