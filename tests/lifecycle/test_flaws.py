@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.byhand import Hand, after, how, row, us
-from tests.damaged import DEEP
+from tests.damaged import DEEP, damages, insert
 from tests.lifecycle.limited import add, took
 from tests.lifecycle.lists import ids, pages
-from tinystore_django import Backoff, LastRun, Queue, Store, models
+from tinystore_django import Backoff, Concurrency, LastRun, Queue, Store, models
 from tinystore_django.databases.rows import Sum
-from tinystore_django.lifecycle import flaws, leasing, reading, settling, stepping
+from tinystore_django.lifecycle import asides, flaws, leasing, reading, settling, stepping
 from tinystore_django.lifecycle.aftermath import Ending
+from tinystore_django.lifecycle.clearing import clear
 from tinystore_django.lifecycle.scheduling import open_all
 from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.lifecycle.sighting import first, look
@@ -277,3 +278,49 @@ def test_what_is_wrong_is_told_once_of_each_row(caplog: pytest.LogCaptureFixture
             flaws.tell(name, "broken")
 
     assert [one.getMessage() for one in caplog.records] == ["one: broken", "other: broken", "one\\x1b[31m: broken"]
+
+
+@pytest.mark.parametrize("damage", list(damages(models.Queue, "cancelled_at", "paused_at")), ids=str)
+def test_a_limited_queue_whose_row_is_damaged_starts_and_brings_back_what_it_may(
+    damage: Any, shop: Store, hand: Hand, clock: Clock
+) -> None:
+    limited = shop.queue("emails", rate="100/s", group_rate="100/s", concurrency=Concurrency(total=50, group=2))
+    options = {"emails": limited._declaration.options}
+    add(limited, "a1 a2 a3 -1")
+    models.Queue.objects.all().delete()
+    insert("tinystore_django_queue", {"name": "emails", "starts": "[]", "refill_at": 0, **damage})
+
+    assert took(hand, limited) == "a1 a2 -1"
+    asides.tend("default", options)
+    asides.look("default", options)
+
+
+@pytest.mark.parametrize("damage", list(damages(models.Group, "queue", "group")), ids=str)
+def test_a_group_whose_row_is_damaged_holds_up_no_other_group(
+    damage: Any, shop: Store, hand: Hand, clock: Clock
+) -> None:
+    limited = shop.queue("emails", group_rate="1/s")
+    add(limited, "a1 a2 b1")
+    log = {"queue": "emails", "group": "a", "starts": "[]", "until": us(after(hours=1)), "free_at": us(after())}
+    insert("tinystore_django_group", {**log, **damage})
+
+    assert "b1" in took(hand, limited)
+    asides.tend("default", {"emails": limited._declaration.options})
+    clock.advance("1h")
+    while clear("default"):
+        pass
+    add(limited, "c1")
+    assert "c1" in took(hand, limited)
+
+
+@pytest.mark.parametrize("damage", list(damages(models.Lease)), ids=str)
+def test_a_damaged_lease_keeps_no_other_worker_from_its_own(damage: Any, hand: Hand, clock: Clock) -> None:
+    about = {"name": "host:1", "queues": "emails", "started_at": us(after()), "expires_at": us(after(seconds=9))}
+    insert("tinystore_django_lease", {**about, **damage})
+
+    renewal = leasing.renew("default", hand.lease, 30_000_000)
+    leasing.sweep("default", lambda queue: None)
+
+    assert renewal is not None
+    assert renewal.next_expiry is None or isinstance(renewal.next_expiry, int | float)
+    assert models.Lease.objects.filter(pk=hand.lease).exists()

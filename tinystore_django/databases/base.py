@@ -18,7 +18,7 @@ from .inserting import insert
 from .limits import Limits
 from .listening import Listener
 from .rows import Batch, Claimed, Count, Fence, Held, NewJob, Renewal, Settled, Start
-from .statements import Statements
+from .statements import NUMBERS, Statements
 
 MINUTES_KEPT = UNITS["d"]  # how long the sums of a minute stay
 
@@ -47,19 +47,20 @@ class Database(Statements):
 
     # Whoever renews also learns what there is to do. A job's run is looked up for each report, and a job's lease: of a
     # `not exists` PostgreSQL may make a join that scans all jobs; and in an order, as HEADS says.
-    RENEW = """
-        update tinystore_django_lease set renewed_at = {now}, expires_at = {now} + %(span)s where id = %(lease)s
-        returning {now},
-          (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s),
+    RENEW = f"""
+        update tinystore_django_lease set renewed_at = {{now}}, expires_at = {{now}} + %(span)s where id = %(lease)s
+        returning {{now}},
+          (select min(other.expires_at) from tinystore_django_lease other where other.id <> %(lease)s
+            and other.expires_at <= {NUMBERS}),
           (select id from tinystore_django_job job where state = 1
             and (select held.id from tinystore_django_lease held where held.id = job.lease) is null
             order by queue, started_at limit 1) is not null,
-          (select id from tinystore_django_job where kept_until <= {now} order by kept_until limit 1) is not null
+          (select id from tinystore_django_job where kept_until <= {{now}} order by kept_until limit 1) is not null
             or exists (select 1 from tinystore_django_progress left_behind where left_behind.run <> coalesce((
               select run from tinystore_django_job where id = left_behind.job and lease is not null), -1))
-            or exists (select 1 from tinystore_django_minute where minute <= {now} - %(day)s)
-            or exists (select 1 from tinystore_django_group where until <= {now} - 60000000)
-            or exists (select 1 from tinystore_django_cancel where until <= {now})
+            or exists (select 1 from tinystore_django_minute where minute <= {{now}} - %(day)s)
+            or exists (select 1 from tinystore_django_group where until <= {{now}} - 60000000)
+            or exists (select 1 from tinystore_django_cancel where until <= {{now}})
     """
 
     LIMITS: ClassVar[type[Limits]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from .statements import NUMBERS
+
 
 class LimitStatements:
     """What `Limits` asks, and in which the database's own parts are put."""
@@ -28,16 +30,18 @@ class LimitStatements:
     # One row a queue that is not paused: an idle worker's only question about its limited queues. In an order, here and
     # below, even where there is only to say whether there are any: they are then found by their index, and not by a
     # scan of the table, which an `exists` that is likely to be true invites.
-    HEADS = """
-        select {now}, known.queue,
+    HEADS = f"""
+        select {{now}}, known.queue,
           (select at from tinystore_django_job job where job.queue = known.queue and state = 0
-            and (job.at, job.id) >= (known.at, known.id) and job.at <= 9223372036854775807
+            and (job.at, job.id) >= (known.at, known.id) and job.at <= {NUMBERS}
             order by job.at, job.id limit 1),
-          (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null),
+          (select min(free_at) from tinystore_django_group where queue = known.queue and free_at is not null
+            and free_at <= {NUMBERS}),
           case when (select id from tinystore_django_job where queue = known.queue and state = 4
               order by "group", at, id limit 1) is not null
-            then coalesce((select refill_at from tinystore_django_queue where name = known.queue), 0) end
-        from {starts}
+            then coalesce((
+              select refill_at from tinystore_django_queue where name = known.queue and refill_at <= {NUMBERS}), 0) end
+        from {{starts}}
         where not exists (
           select 1 from tinystore_django_queue where name = known.queue and paused_at is not null)
     """
@@ -52,9 +56,9 @@ class LimitStatements:
         where not exists (select 1 from tinystore_django_queue where name = known.queue)
     """
 
-    SHARED = """
-        select {instant}, name, starts, refill_at, paused_at
-        from {queues} join tinystore_django_queue on name = known.queue
+    SHARED = f"""
+        select {{instant}}, name, starts, case when refill_at <= {NUMBERS} then refill_at else 0 end, paused_at
+        from {{queues}} join tinystore_django_queue on name = known.queue
     """
 
     FREE = """

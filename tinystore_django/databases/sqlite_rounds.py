@@ -14,9 +14,7 @@ from .base import Database, held, parameters
 from .marking import MARKED
 from .rows import Claimed, Count, Fence, Settled, Start
 from .sqlite_limits import SQLiteLimits
-from .statements import PARAMETER, Rows
-
-NUMBERS = 2**63 - 1  # up to which a column has numbers, and no text
+from .statements import NUMBERS, PARAMETER, Rows
 
 
 class SQLiteRounds(Database):

@@ -15,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from ..timing import clock
 
 Rows = list[tuple[Any, ...]]
+NUMBERS = 2**63 - 1  # up to which a column of numbers has them: SQLite takes text there, too, and sorts it behind
 PARAMETER = re.compile(r"%\((\w+)\)s")
 
 
