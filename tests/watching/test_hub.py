@@ -404,3 +404,19 @@ async def _states(queue: Queue[Any], id: str) -> list[str]:
 def _watcher() -> Any:
     (watcher,) = _hubs["default"].watchers
     return watcher
+
+
+def test_a_watched_row_that_is_damaged_silences_no_other_watcher(emails: Queue[Any]) -> None:
+    for id in "xy":
+        emails.add(1, id=id, delay="1h")
+    damaged, sound = Seen(emails, "x"), Seen(emails, "y")
+    models.Job.objects.filter(key="x").update(at=9 * 10**18, due=-(2**63), last_ended_at=1, repeat="junk")
+
+    wait_for(lambda: len(damaged.jobs) == 2)
+    emails.update("y", 2, delay="3h")
+    wait_for(lambda: len(sound.jobs) == 2)
+
+    models.Job.objects.filter(key="x").update(state=7)
+    emails.cancel("y")
+    assert sound.end() == ["scheduled", "scheduled", "cancelled"]
+    assert damaged.end() == ["scheduled", "scheduled", "failed"]

@@ -22,6 +22,7 @@ from tinystore_django.worker.patience import Patience
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LEASE = 9_000_000
+TASKS = ("sweep", "tend", "stop_cancelled", "look_aside", "write_progress", "write_tally")
 
 
 @pytest.fixture
@@ -151,3 +152,32 @@ def test_a_worker_that_starts_after_another_died_takes_its_jobs_back_as_their_le
 
     with emails.work(seen.append):
         wait_for(lambda: seen == ["a"], 5)  # the first renewal that is due anyway comes after ten seconds
+
+
+@pytest.mark.parametrize("broken", TASKS)
+def test_what_raises_in_one_of_its_tasks_keeps_it_from_none_of_the_others(
+    broken: str, emails: Queue[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hold, thread = tended(emails)
+    done: list[str] = []
+
+    def task(name: str) -> Any:
+        def do(*about: Any) -> Any:
+            done.append(name)
+            if name == broken:
+                raise KeyError("what nobody thought of")
+            return False
+
+        return do
+
+    for name in TASKS:
+        monkeypatch.setattr(hold, name, task(name))
+    monkeypatch.setattr(thread, "_runs_long", lambda: True)
+    models.Job.objects.create(queue="emails", value="1", at=NOON, due=NOON, state=models.Job.State.RUNNING)
+
+    pause = thread._tend()
+
+    assert done == [*TASKS]
+    assert 0 < pause <= upkeep.LOOK
+    assert caplog.text.count("KeyError: 'what nobody thought of'") == 1
+    assert thread._renews_at > time.monotonic()

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from django.db import Error
 
 from ..databases import database
-from ..databases.rows import Held
+from ..databases.rows import Held, Renewal
 from ..lifecycle.clearing import BATCH, clear, clear_progress
 from .connections import close_all
 from .hold import Hold, drop, let_go, refresh
@@ -81,18 +82,9 @@ class Upkeep(threading.Thread):
         """Does what is due, and says for how many seconds nothing is."""
         try:
             refresh(self._hold.alias)
-            if time.monotonic() >= self._renews_at:
-                self._renew()
-            if self._runs_long():
-                self._hold.stop_cancelled()
-            if time.monotonic() >= self._looks_aside_at:
-                self._look_aside()
-            if time.monotonic() >= self._reports_at and self._hold.write_progress() | self._hold.moves.tell():
-                self._reports_at = time.monotonic() + REPORT
-            if time.monotonic() >= self._adds_up_at and self._hold.write_tally():
-                self._adds_up_at = time.monotonic() + ADD_UP
+            if self._do_each(self._renew, self._stop_cancelled, self._look_aside, self._report, self._add_up):
+                self._patience.well()
             let_go(self._hold.alias)
-            self._patience.well()
         except Exception as error:  # a lease that nobody renews would cost every run
             drop(self._hold.alias)
             pause = min(self._patience.lost(error), self._every)
@@ -103,38 +95,76 @@ class Upkeep(threading.Thread):
         at = min(self._renews_at, self._reports_at if to_say else math.inf)
         return min(LOOK, max(0.0, at - time.monotonic()))
 
+    def _do_each(self, *chores: Callable[[], object]) -> bool:
+        """Does each of these, whatever another one raises, while the database answers; whether all went well."""
+        well = True
+        for chore in chores:
+            try:
+                chore()
+            except Error:
+                raise
+            except Exception as error:  # what nobody thought of, in a row or in the code
+                self._patience.lost(error)
+                well = False
+        return well
+
     def _renew(self) -> None:
-        # One batch of either a renewal: a million rows to clear would else outlast the lease.
+        if time.monotonic() < self._renews_at:
+            return
         renewal = self._hold.renew()
-        pause = self._every
-        if renewal is not None:
-            if renewal.orphans or (renewal.next_expiry is not None and renewal.next_expiry < renewal.now):
-                pause = 0.0 if self._sweep() else pause
-            elif renewal.next_expiry is not None:
-                # A worker that is alive renews long before; of a dead one, this is the moment to look.
-                pause = min(pause, (renewal.next_expiry - renewal.now) / 1e6 + 0.01)
-            if self._hold.tend():
-                self._on_lost({})  # no run of anybody's, but jobs are due
-            if renewal.clearable and (rest := self._clear()) is not None:
-                pause = min(pause, rest)
-        self._renews_at = time.monotonic() + pause
+        self._renews_at = time.monotonic() + self._every
+        if renewal is None:
+            return
+        try:
+            # One batch of either a renewal: a million rows to clear would else outlast the lease.
+            self._do_each(partial(self._take_back, renewal), self._bring_back, partial(self._clear, renewal))
+        except Error:
+            self._renew_in(0.0)  # to try these again as soon as the database answers
+            raise
+
+    def _renew_in(self, seconds: float) -> None:
+        self._renews_at = min(self._renews_at, time.monotonic() + seconds)
+
+    def _take_back(self, renewal: Renewal) -> None:
+        """Takes back a batch of lost jobs, or says when there may be some."""
+        if renewal.orphans or (renewal.next_expiry is not None and renewal.next_expiry < renewal.now):
+            if lost := self._hold.sweep():
+                self._renew_in(0.0)  # there may be more
+                self._on_lost(lost)
+        elif renewal.next_expiry is not None:
+            # A worker that is alive renews long before; of a dead one, this is the moment to look.
+            self._renew_in((renewal.next_expiry - renewal.now) / 1e6 + 0.01)
+
+    def _bring_back(self) -> None:
+        if self._hold.tend():
+            self._on_lost({})  # no run of anybody's, but jobs are due
+
+    def _clear(self, renewal: Renewal) -> None:
+        """Clears one batch. Before the next it leaves others some time."""
+        if not renewal.clearable:
+            return
+        began = time.monotonic()
+        if clear(self._hold.alias) >= BATCH:
+            self._renew_in(REST * (time.monotonic() - began))
+
+    def _stop_cancelled(self) -> None:
+        if self._runs_long():
+            self._hold.stop_cancelled()
 
     def _look_aside(self) -> None:
+        if time.monotonic() < self._looks_aside_at:
+            return
         if self._hold.look_aside():
             self._on_lost({})
         self._looks_aside_at = time.monotonic() + LOOK_ASIDE
 
-    def _clear(self) -> float | None:
-        """Clears one batch, and says how many seconds to leave to others before the next; None if it was the last."""
-        began = time.monotonic()
-        full = clear(self._hold.alias) >= BATCH
-        return REST * (time.monotonic() - began) if full else None
+    def _report(self) -> None:
+        if time.monotonic() >= self._reports_at and self._hold.write_progress() | self._hold.moves.tell():
+            self._reports_at = time.monotonic() + REPORT
 
-    def _sweep(self) -> bool:
-        """Takes back a batch of lost jobs; whether there were any, and so may be more."""
-        if lost := self._hold.sweep():
-            self._on_lost(lost)
-        return bool(lost)
+    def _add_up(self) -> None:
+        if time.monotonic() >= self._adds_up_at and self._hold.write_tally():
+            self._adds_up_at = time.monotonic() + ADD_UP
 
     def _runs_long(self) -> bool:
         before = time.monotonic() - LOOK
