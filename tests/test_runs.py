@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.byhand import NOON, after, us
-from tinystore_django import InvalidError, Run, RunStopped
+from tests.byhand import NOON, after, row, us
+from tinystore_django import InvalidError, Queue, Run, RunStopped, Store, models
 from tinystore_django.control import Control
 from tinystore_django.databases.rows import Held
 from tinystore_django.errors import ConflictError
@@ -25,6 +26,7 @@ def test_a_run_knows_its_job(control: Control) -> None:
     run = Run(control)
 
     assert (run.id, run.at, run.attempt, run.group, run.stopped) == ("x", NOON, 4, "g", False)
+    assert (run.job, run.queue) == (1, "emails")
     assert str(control) == "emails id=x attempt=4"
 
 
@@ -96,3 +98,92 @@ def test_the_first_reason_to_stop_stands_and_is_told_once(control: Control) -> N
     control.stop("cancelled")
 
     assert (control.why, told) == ("timeout", ["stop"])
+
+
+# What it answers while it handles an exception.
+
+
+def give(answer: Any, queue: Queue[Any]) -> models.Job:
+    """The row after a run that answers so."""
+    queue.add("a", id="x")
+    assert queue.run_due(answer) == 1
+    return row(key="x")
+
+
+def fails() -> None:
+    raise KeyError("user")
+
+
+def retries(value: str, run: Run) -> Any:
+    try:
+        fails()
+    except KeyError:
+        return run.retry()
+
+
+def gives_up(value: str, run: Run) -> Any:
+    try:
+        fails()
+    except KeyError as error:
+        return run.fail(error)
+
+
+def explains(value: str, run: Run) -> Any:
+    try:
+        fails()
+    except KeyError:
+        return run.fail("no such user")
+
+
+def makes_its_own(value: str, run: Run) -> Any:
+    try:
+        fails()
+    except KeyError:
+        return run.fail(ValueError("no such user"))
+
+
+async def aretries(value: str, run: Run) -> Any:
+    return retries(value, run)
+
+
+KEPT = [
+    (retries, "'user'"),
+    (aretries, "'user'"),
+    (gives_up, "'user'"),
+    (explains, "no such user"),
+    (makes_its_own, "no such user"),
+]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("answer", "error"), KEPT, ids=lambda one: getattr(one, "__name__", ""))
+def test_an_answer_in_an_except_keeps_the_exception_that_is_being_handled(
+    answer: Any, error: str, shop: Store, clock: Any
+) -> None:
+    kept = give(answer, shop.queue("emails", attempts=3))
+
+    assert kept.error == error
+    assert "in fails" in (kept.traceback or "")
+    assert "KeyError: 'user'" in (kept.traceback or "")
+
+
+@pytest.mark.django_db
+def test_what_the_caller_of_run_due_is_handling_is_none_of_the_handlers(shop: Store, clock: Any) -> None:
+    try:
+        fails()
+    except KeyError:
+        kept = give(lambda value, run: run.retry(), shop.queue("emails", attempts=3))
+
+    assert (kept.error, kept.traceback) == ("its handler asked for a retry", None)
+
+
+@pytest.mark.django_db
+def test_an_exception_that_was_handled_before_is_not_kept(shop: Store, clock: Any) -> None:
+    def handle(value: str, run: Run) -> Any:
+        with suppress(KeyError):
+            fails()
+        return run.retry()
+
+    kept = give(handle, shop.queue("emails", attempts=3))
+
+    assert (kept.error, kept.traceback) == ("its handler asked for a retry", None)

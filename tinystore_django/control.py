@@ -34,6 +34,7 @@ class Control:
     on_progress: Callable[[], object] = lambda: None
     on_stop: Callable[[], object] | None = None
     over: bool = False  # its handler has ended, though something that it started may go on
+    handled_outside: BaseException | None = None  # what was being handled as its handler was called
     began: float = field(default_factory=time.monotonic)
     # The run whose handler started this one, by `run_due`.
     outer: Control | None = field(default=None, repr=False)
@@ -58,6 +59,12 @@ class Control:
         if self.why is None and self.asks is not None and self.asks():
             return "cancelled"  # and not for good: the cancel is rolled back with the block that it was made in
         return self.why
+
+    def end(self) -> None:
+        """Notes that its handler has ended. Its answers go: what one keeps of an exception leads back here."""
+        self.over = True
+        self.answers.clear()
+        self.handled_outside = None
 
     def check_going(self) -> None:
         """Raises what a stopped run's next step raises."""

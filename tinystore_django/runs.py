@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,11 +11,12 @@ from django.utils import timezone
 
 from . import steps
 from .control import Control, Outcome
-from .lifecycle.aftermath import Ending
+from .handled import handled_in, link
+from .lifecycle.aftermath import Ending, Kind
 from .timing import clock
 from .timing.durations import duration
 from .timing.moments import capped, instant
-from .withholding import error_text
+from .withholding import error_text, traceback_text
 
 __all__ = ["Outcome", "Run"]
 
@@ -24,17 +26,21 @@ class Run:
 
     Attributes:
         id: the job's id, None if it was added without one.
+        job: the job's primary key: of each job another, with or without an id.
+        queue: the name of its queue or schedule.
         at: when the run was due, aware; retries and snoozes leave it.
         attempt: 1 for the first; snoozes are not counted.
         group: the job's group, or None.
     """
 
-    __slots__ = ("_control", "at", "attempt", "group", "id")
+    __slots__ = ("_control", "at", "attempt", "group", "id", "job", "queue")
 
     def __init__(self, control: Control) -> None:
         held = control.held
         self._control = control
         self.id = held.key
+        self.job = held.id
+        self.queue = held.queue
         self.at: datetime = clock.to_datetime(held.at)
         self.attempt = held.attempt
         self.group = held.group
@@ -78,11 +84,15 @@ class Run:
     def retry(self, when: str | timedelta | datetime | None = None) -> Outcome:
         """To be returned: run again after the backoff, or at this time, or after this span; counted as an attempt.
 
+        In an `except` block the exception that is being handled is kept as the attempt's error.
+
         Raises:
             InvalidError: the time or span cannot be one.
         """
         at, delay = (None, None) if when is None else _when(when)
-        return self._answer(Ending("retry", "its handler asked for a retry", at=at, delay=delay))
+        handled = handled_in(self._control)
+        text = "its handler asked for a retry" if handled is None else error_text(handled)
+        return self._answer(replace(_of("retry", text, handled), at=at, delay=delay))
 
     def snooze(self, when: str | timedelta | datetime) -> Outcome:
         """To be returned: run again at this time or after this span; not counted as an attempt.
@@ -94,13 +104,22 @@ class Run:
         return self._answer(Ending("snoozed", at=at, delay=delay))
 
     def fail(self, reason: object) -> Outcome:
-        """To be returned: failed for good, whatever attempts are left. The reason may be an exception."""
-        return self._answer(Ending("failed", error_text(reason)))
+        """To be returned: failed for good, whatever attempts are left. The reason may be an exception; in an
+        `except` block the traceback of the one that is being handled is kept with any other reason."""
+        handled = handled_in(self._control)
+        error = reason if isinstance(reason, BaseException) else handled
+        if error is not None and handled is not None:
+            link(error, handled)
+        return self._answer(_of("failed", error_text(reason), error))
 
     def _answer(self, ending: Ending) -> Outcome:
         answer = Outcome(self._control, ending)
         self._control.answers.append(answer)
         return answer
+
+
+def _of(kind: Kind, text: str, error: BaseException | None) -> Ending:
+    return Ending(kind, text, None if error is None else traceback_text(error), exception=error)
 
 
 def _when(when: str | timedelta | datetime) -> tuple[int | None, int | None]:

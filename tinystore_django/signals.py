@@ -1,9 +1,11 @@
 """The signals of a job's life. `sender` is its queue's name; a receiver that raises is logged, and changes nothing.
 
 job_added(id)                               after the commit of an add or set that added it, in that process
-job_started(id, attempt)                    in the worker, before its handler is called
-job_settled(id, attempt, outcome, error)    in the worker, once the run is settled; outcome is "done", "retry",
-                                            "snoozed", "failed", "cancelled" or "lost"
+job_started(id, job, attempt)               in the worker, before its handler is called; `job` is its primary key
+job_settled(id, job, attempt, outcome, error, exception, traceback)
+                                            in the worker, once the run is settled; outcome is "done", "retry",
+                                            "snoozed", "failed", "cancelled" or "lost"; the exception is the object
+                                            itself, None where the handler answered, or another process ran it
 """
 
 from __future__ import annotations

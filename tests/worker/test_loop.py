@@ -11,6 +11,7 @@ from django.db import OperationalError, connection, transaction
 from tests.programs import wait_for
 from tinystore_django import Backoff, Concurrency, Store, Worker, models
 from tinystore_django.lifecycle import asides
+from tinystore_django.signals import job_settled, job_started
 from tinystore_django.worker import loop
 from tinystore_django.worker.ends import Ends
 from tinystore_django.worker.hold import Hold
@@ -222,3 +223,58 @@ def test_a_loop_gives_its_jobs_back_whatever_is_raised_at_its_end(
     wait_for(lambda: models.Job.objects.filter(value='"a"', state=models.Job.State.READY, attempt=0).exists())
     may_end.set()
     worker.stop(0)
+
+
+def test_a_job_that_failed_for_good_is_a_warning_with_its_errors_class(
+    shop: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tinystore_django")
+    queue = shop.queue("emails", str, attempts=2, backoff=Backoff("1ms", "1ms"))
+    queue.add("a", id="x")
+
+    def fail(value: str) -> None:
+        raise KeyError("user")
+
+    with queue.work(fail) as worker:
+        wait_for(lambda: worker.settled == 2)
+
+    said = [(one.levelname, one.getMessage()) for one in caplog.records if "KeyError" in one.getMessage()]
+    assert [level for level, _ in said] == ["INFO", "WARNING"]
+    assert all(line.endswith("ms: KeyError: 'user'") for _, line in said)
+
+
+@pytest.mark.parametrize("threads", [True, False], ids=["worker", "run_due"])
+def test_job_settled_has_the_exception_of_a_failure_and_the_jobs_primary_key(threads: bool, shop: Store) -> None:
+    queue, heard = shop.queue("emails", str, attempts=1), []
+
+    def started(**about: Any) -> None:
+        heard.append(about["job"])
+
+    def settled(**about: Any) -> None:
+        heard.append((about["job"], about["exception"], about["traceback"]))
+
+    def fail(value: str) -> None:
+        if value == "bad":
+            raise KeyError("user")
+
+    job_started.connect(started, sender="emails")
+    job_settled.connect(settled, sender="emails")
+    try:
+        for value in ("bad", "good"):
+            queue.add(value, id=value)
+            key = models.Job.objects.get(key=value).pk
+            if threads:
+                with queue.work(fail):
+                    wait_for(lambda value=value: len(heard) == (2 if value == "bad" else 4))
+            else:
+                queue.run_due(fail)
+            first, (second, error, trace) = heard[-2:]
+            assert (first, second) == (key, key)
+            if value == "bad":
+                assert isinstance(error, KeyError)
+                assert "in fail" in trace
+            else:
+                assert (error, trace) == (None, None)
+    finally:
+        job_started.disconnect(started, sender="emails")
+        job_settled.disconnect(settled, sender="emails")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..databases.rows import Held
+from ..lifecycle.aftermath import Ending
 from ..log import logger
 from ..signals import QueueSignal, job_settled, job_started
+from .endings import DONE
 
 # Outcomes after which the error on the job's row, if any, is of an earlier run.
 WITHOUT_ERROR = ("done", "snoozed", "cancelled")
@@ -27,11 +29,12 @@ async def astarted(held: Held) -> None:
             _log([(job_started, error)])
 
 
-def settled(held: Held, outcome: str, error: str | None) -> None:
+def settled(held: Held, outcome: str, ending: Ending) -> None:
     """Says that a run is settled."""
     if job_settled.has_listeners(held.queue):
-        error = None if outcome in WITHOUT_ERROR else error
-        _send(job_settled, held, {"outcome": outcome, "error": error})
+        told = DONE if outcome in WITHOUT_ERROR else ending
+        about = {"error": told.error, "exception": told.exception, "traceback": told.traceback}
+        _send(job_settled, held, {"outcome": outcome, **about})
 
 
 def _send(signal: QueueSignal, held: Held, more: dict[str, Any]) -> None:
@@ -42,7 +45,7 @@ def _send(signal: QueueSignal, held: Held, more: dict[str, Any]) -> None:
 
 
 def _about(held: Held) -> dict[str, Any]:
-    return {"id": held.key, "attempt": held.attempt}
+    return {"id": held.key, "job": held.id, "attempt": held.attempt}
 
 
 def _log(responses: list[tuple[Any, Any]]) -> None:

@@ -8,6 +8,7 @@ import inspect
 from ..control import Control, Outcome
 from ..errors import CorruptError, RunStopped
 from ..lifecycle.aftermath import Ending
+from ..values import class_name, first_line, plain
 from ..withholding import UNREAD, error_text, traceback_text
 
 DONE = Ending("done")
@@ -59,3 +60,10 @@ def raised(error: BaseException, run: Control, timeout: int) -> Ending:
     else:
         text = error_text(error)
     return Ending("retry", text, traceback_text(error), raised=True, exception=error)
+
+
+def in_a_line(ending: Ending) -> str:
+    """How a run failed, for a line of the log: the error's class and the first line of its text."""
+    text = first_line(ending.error or "")
+    name = "" if ending.exception is None else plain(class_name(ending.exception))
+    return text if not name or name == text else f"{name}: {text}"

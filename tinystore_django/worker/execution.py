@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -140,6 +141,7 @@ def _call(task: Task) -> Ending:
     except CorruptError as error:
         return unreadable(error)
     token = current.set(task.control)
+    task.control.handled_outside = sys.exception()
     try:
         with OneProcess():
             answer = task.handler.fn(*arguments)
@@ -147,7 +149,7 @@ def _call(task: Task) -> Ending:
     except BaseException as error:  # SystemExit included: it costs the attempt, and never the worker
         return task.raised(error)
     finally:
-        task.control.over = True
+        task.control.end()
         current.reset(token)
 
 
@@ -162,6 +164,7 @@ async def _acall(task: Task) -> Ending:
     if task.control.why is not None:  # it was told before it could hear
         this.cancel()
     token = current.set(task.control)
+    task.control.handled_outside = sys.exception()
     try:
         with OneProcess():
             answer = await task.handler.fn(*arguments)
@@ -169,7 +172,7 @@ async def _acall(task: Task) -> Ending:
     except BaseException as error:
         return task.raised(error)
     finally:
-        task.control.over = True
+        task.control.end()
         current.reset(token)
 
 

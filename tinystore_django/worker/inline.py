@@ -107,7 +107,7 @@ def _holding(declarations: Sequence[Declaration]) -> Iterator[tuple[Hold, Alone 
             lost |= some
     for held, outcome in lost.items():
         hold.tally.ended(held, outcome)
-        announcing.settled(held, outcome, LOST)
+        announcing.settled(held, outcome, Ending("lost", LOST))
     patience = Patience(hold.alias)
     upkeep = Upkeep(hold, patience, lambda lost: None)
     alone = None
@@ -184,7 +184,7 @@ class _Here:
         held = ended.task.held
         self.settled += outcome != "cancelled"
         self._hold.settled(held, ended.ending, outcome)
-        announcing.settled(held, outcome, ended.ending.error)
+        announcing.settled(held, outcome, ended.ending)
 
     def _perform(self, task: Task) -> Ended:
         if not database(self._hold.alias).in_transaction():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -11,16 +12,16 @@ from functools import partial
 
 from ..databases import database
 from ..databases.rows import Claimed, Fence, Held
-from ..lifecycle.aftermath import LOST
+from ..lifecycle.aftermath import LOST, Ending
 from ..lifecycle.asking import Asked
 from ..lifecycle.claiming import turn
 from ..lifecycle.settling import Settling
 from ..log import logger
 from ..signals import job_settled
-from ..values import first_line
 from . import announcing
 from .connections import Care, close_all
 from .coroutines import Coroutines
+from .endings import in_a_line
 from .ends import Ends
 from .execution import Ended, Task, broken, carry_out, new_task
 from .hold import Hold, drop, let_go, refresh
@@ -189,21 +190,22 @@ class Loop(threading.Thread):
             return
         self.settled += outcome != "cancelled"
         self._hold.settled(one.task.held, one.ending, outcome)
-        error = f": {first_line(one.ending.error)}" if outcome in ("retry", "failed") and one.ending.error else ""
-        logger.info("%s %s %.0f ms%s", one.task.control, outcome, one.seconds * 1000, error)
-        self._announce(one.task.held, outcome, one.ending.error)
+        error = f": {in_a_line(one.ending)}" if outcome in ("retry", "failed") and one.ending.error else ""
+        level = logging.WARNING if outcome == "failed" else logging.INFO
+        logger.log(level, "%s %s %.0f ms%s", one.task.control, outcome, one.seconds * 1000, error)
+        self._announce(one.task.held, outcome, one.ending)
 
     def note_lost(self, lost: Mapping[Held, str]) -> None:
         """Hears of jobs that were taken back: they are due, and their runs settled."""
         self.wake.set()
         for held, outcome in lost.items():
             self._hold.tally.ended(held, outcome)
-            self._announce(held, outcome, LOST)
+            self._announce(held, outcome, Ending("lost", LOST))
 
-    def _announce(self, held: Held, outcome: str, error: str | None) -> None:
+    def _announce(self, held: Held, outcome: str, ending: Ending) -> None:
         # In a thread of the handlers': a receiver may take its time, and use the database.
         if job_settled.has_listeners(held.queue):
-            self._pool.start([partial(_announce, held, outcome, error)])
+            self._pool.start([partial(_announce, held, outcome, ending)])
 
     def _start(self, started: Sequence[Held]) -> None:
         hold = self._hold
@@ -239,6 +241,6 @@ class Loop(threading.Thread):
         return min(pauses)
 
 
-def _announce(held: Held, outcome: str, error: str | None, care: Care) -> None:
+def _announce(held: Held, outcome: str, ending: Ending, care: Care) -> None:
     with care:
-        announcing.settled(held, outcome, error)
+        announcing.settled(held, outcome, ending)
