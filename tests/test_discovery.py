@@ -29,16 +29,18 @@ def test_files_that_no_worker_imports_are_told(check: Check, tmp_path: Path) -> 
             "shop/jobs": HANDLED.format(name="found"),
             "shop/tasks": HANDLED.format(name="unfound"),
             "mysite/jobs": HANDLED.format(name="beside"),
+            "shop/tasks/__init__": HANDLED.format(name="package"),
             "mysite/tasks": "from tinystore_django import Run  # declares nothing\n",
-            "shop/urls": "import shop.tasks\nurlpatterns = []\n",
+            "shop/urls": "import shop.tasks, mysite.jobs\nurlpatterns = []\n",
         }
     )
 
     assert f"(tinystore.W002) {tmp_path}/shop/tasks.py declares queues or handlers, and no worker imports it" in said
     assert "HINT: rename it to jobs.py, or import it from the app's jobs.py" in said
+    assert f"(tinystore.W002) {tmp_path}/shop/tasks/__init__.py declares queues" in said
     assert f"(tinystore.W002) {tmp_path}/mysite/jobs.py declares queues" in said
     assert "HINT: move it into an installed app, or add 'mysite' to INSTALLED_APPS" in said
-    assert said.count("tinystore.") == 2
+    assert said.count("tinystore.") == 3
 
 
 def test_files_that_a_worker_imports_are_not(check: Check) -> None:

@@ -19,16 +19,17 @@ CALLS = (".queue(", ".schedule(", ".handler")
 def unfound() -> Iterator[tuple[Path, str]]:
     """Yields each such file, and what to do about it."""
     for folder in {Path(config.path) for config in apps.get_app_configs() if config.name != PACKAGE}:
-        yield from _unfound(folder / "tasks.py", "rename it to jobs.py, or import it from the app's jobs.py")
+        yield from _unfound(folder, "tasks", "rename it to jobs.py, or import it from the app's jobs.py")
     for folder in _beside_settings() - {Path(config.path) for config in apps.get_app_configs()}:
         hint = f"move it into an installed app, or add {folder.name!r} to INSTALLED_APPS"
-        yield from _unfound(folder / "jobs.py", hint)
-        yield from _unfound(folder / "tasks.py", "move what it declares to the jobs.py of an installed app")
+        yield from _unfound(folder, "jobs", hint)
+        yield from _unfound(folder, "tasks", "move what it declares to the jobs.py of an installed app")
 
 
-def _unfound(file: Path, hint: str) -> Iterator[tuple[Path, str]]:
-    if file.is_file() and _declares(file) and not _is_found(file):
-        yield file, hint
+def _unfound(folder: Path, module: str, hint: str) -> Iterator[tuple[Path, str]]:
+    for file in (folder / f"{module}.py", folder / module / "__init__.py"):
+        if file.is_file() and _declares(file) and not _is_found(file):
+            yield file, hint
 
 
 def _beside_settings() -> set[Path]:

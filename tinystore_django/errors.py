@@ -7,7 +7,7 @@ from typing import Any
 
 _LONGEST_QUOTE = 120
 _LONGEST_PART = 80
-_LONGEST_TEXT = 500
+_LONGEST_TEXT = 300
 
 
 class TinystoreError(Exception):
