@@ -5,9 +5,10 @@
     python3 run.py test [--db NAME] [pytest ...]    every test, on SQLite and on PostgreSQL
     python3 run.py matrix [pytest ...]              the built wheel on Django 5.2, 6.0 and 6.1
     python3 run.py check                            format, lint, types, layers, migrations, docs
+    python3 run.py pin [--upgrade]                  requirements/ anew, from pyproject.toml's ranges
 
-Each first makes .venv and installs what it needs there, and nothing anywhere else. A second run installs
-nothing and needs no network.
+Each first makes .venv and installs what it needs there, and nothing anywhere else: the versions that
+requirements/ names, by their hashes. A second run installs nothing and needs no network.
 """
 
 import sys
@@ -27,11 +28,13 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "installed.json"
+PINNED = sorted((ROOT / "requirements").glob("*.txt"))
 EXTRAS = {
     "demo": ["test"],
     "test": ["test"],
     "matrix": ["test", "matrix"],
     "check": ["test", "check", "docs"],
+    "pin": ["test", "pin"],
 }
 
 
@@ -66,13 +69,16 @@ def prepare(extras: list[str]) -> None:
     """Makes the virtual environment and installs the project with these extras, unless that is done."""
     if not _is_of_this_python():
         _make()
-    key = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    key = hashlib.sha256(b"".join(path.read_bytes() for path in [ROOT / "pyproject.toml", *PINNED])).hexdigest()
     done = _installed(key)
     if set(extras) <= set(done):
         return
     wanted = sorted({*done, *extras})
     print(f"installing into .venv: tinystore-django[{','.join(wanted)}]", flush=True)
-    _install(f"{ROOT}[{','.join(wanted)}]")
+    files = [f"--requirement={ROOT / 'requirements' / name}.txt" for name in ("django", *wanted)]
+    _install("--require-hashes", *files)
+    # Built by the hatchling that is installed now: for a build of its own, pip would fetch the newest.
+    _install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
     STAMP.write_text(json.dumps({"key": key, "extras": wanted}))
 
 
@@ -99,14 +105,14 @@ def _installed(key: str) -> list[str]:
     return list(stamp["extras"]) if stamp["key"] == key else []
 
 
-def _install(requirement: str) -> None:
+def _install(*what: str) -> None:
     if _has("ensurepip"):
         pip = [str(PYTHON), "-m", "pip"]
     elif _has("pip"):
         pip = [sys.executable, "-m", "pip", "--python", str(PYTHON)]
     else:
         sys.exit("this Python has neither ensurepip nor pip: apt-get install python3-venv, then try again")
-    _call([*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input", "-e", requirement])
+    _call([*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input", *what])
 
 
 def _has(module: str) -> bool:

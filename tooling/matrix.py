@@ -9,6 +9,7 @@ that did not run is a failure.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from tooling.results import Result, read, total, with_exit
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"
+WHEEL = ROOT / "build" / "wheel"
 # The first and the last Python that each Django supports; the package itself starts at 3.11.
 DJANGOS: dict[str, tuple[Version, Version]] = {
     "5.2": ((3, 11), (3, 14)),
@@ -52,8 +54,16 @@ def main(arguments: list[str]) -> int:
     except Unavailable as error:
         print(f"\nNOT RUN: the matrix: {error}")
         return 1
-    discover = [str(path) for path in interpreters.values()]
-    return report({place: run(place, discover, arguments) for place in places})
+    options = ["--installpkg", str(wheel()), "--discover", *(str(path) for path in interpreters.values())]
+    return report({place: run(place, options, arguments) for place in places})
+
+
+def wheel() -> Path:
+    """Build the wheel that all environments install, as it would be published."""
+    shutil.rmtree(WHEEL, ignore_errors=True)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(WHEEL)]
+    subprocess.run(build, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    return next(WHEEL.glob("*.whl"))
 
 
 def plan(pythons: list[Version]) -> list[Place]:
@@ -66,13 +76,13 @@ def plan(pythons: list[Version]) -> list[Place]:
     return places
 
 
-def run(place: Place, discover: list[str], arguments: list[str]) -> Result:
+def run(place: Place, options: list[str], arguments: list[str]) -> Result:
     """Runs one environment: two pytest processes, one a database."""
     print(f"\n=== {place.name} ===", flush=True)
     reports = {database: REPORTS / f"{place.name}-{database}.xml" for database in ("sqlite", "postgresql")}
     for junit in reports.values():
         junit.unlink(missing_ok=True)
-    tox = [sys.executable, "-m", "tox", "run", "-e", place.name, "--discover", *discover]
+    tox = [sys.executable, "-m", "tox", "run", "-e", place.name, *options]
     code = subprocess.call([*tox, "--", *arguments] if arguments else tox, cwd=ROOT)
     ran = total(read(f"{place.name} {database}", junit) for database, junit in reports.items())
     return with_exit(place.name, ran, code)
