@@ -90,7 +90,7 @@ def project(db: str, **more: Any) -> Iterator[None]:
 
 
 def _server(db: str) -> Any:
-    return Postgres(durable=True) if db == "postgresql" else nullcontext()
+    return Postgres(durable=True, tcp=True) if db == "postgresql" else nullcontext()
 
 
 def _sqlite(folder: str) -> dict[str, Any]:

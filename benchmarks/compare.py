@@ -76,7 +76,7 @@ def main() -> None:
     python = asked.python or _environment()
     kept = Path(asked.results) if asked.results else None
     rounds: list[Round] = json.loads(kept.read_text()) if kept and kept.exists() else []
-    with Postgres(durable=True) as server:
+    with Postgres(durable=True, tcp=True) as server:
         titles = {queue: f"{queue.name} {_install(python, server, queue)}{queue.remark}" for queue in queues}
         for _ in range(asked.rounds):
             rounds.append(_round(python, server, titles, tasks, asked, len(rounds)))

@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from tests.postgres_programs import Unavailable, find, parent_folder, runnable
 
@@ -35,19 +35,25 @@ STOP_SECONDS = 60
 
 
 class Postgres:
-    """One server. `durable=True` keeps fsync on, for crash tests and benchmarks."""
+    """One server. It asks nobody for a password, and so listens on a socket in a folder of its user's alone.
 
-    def __init__(self, *, durable: bool = False, options: tuple[str, ...] = ()) -> None:
+    `durable=True` keeps fsync on, for crash tests and benchmarks; with `tcp=True` it listens on a port of this machine
+    instead, where every user of it may connect.
+    """
+
+    def __init__(self, *, durable: bool = False, tcp: bool = False, options: tuple[str, ...] = ()) -> None:
         self._options = [*([] if durable else QUICK), *options]
         self._folder: Path | None = None
         self._bin: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        self._tcp = tcp
+        self.port = _free_port() if tcp else 5432
 
     @property
     def url(self) -> str:
         """Where the server answers, the same through every restart."""
-        return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        host = "127.0.0.1" if self._tcp else quote(str(self._home), safe="")
+        return f"postgresql://postgres@{host}:{self.port}/postgres"
 
     @property
     def pid(self) -> int:
@@ -61,7 +67,7 @@ class Postgres:
         if self._folder is None:
             self._create()
         command = ["postgres", "-D", "data", "-k", str(self._folder), "-p", str(self.port)]
-        settings = ["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"]
+        settings = ["-c", f"listen_addresses={'127.0.0.1' if self._tcp else ''}", "-c", "max_connections=200"]
         with (self._home / "log").open("ab") as log:
             self._process = self._popen([*command, *settings, *self._options], stdout=log, stderr=log)
         self._wait_until_ready()
@@ -113,19 +119,7 @@ class Postgres:
         if os.geteuid() == 0:
             os.chown(self._folder, UNPRIVILEGED, UNPRIVILEGED)
         self._bin = runnable(find(), self._folder)
-        command = [
-            "initdb",
-            "-D",
-            "data",
-            "-A",
-            "trust",
-            "-U",
-            "postgres",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "--no-sync",
-        ]
+        command = ["initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"]
         made = self._popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         said, _ = made.communicate()
         if made.returncode != 0:
@@ -195,12 +189,14 @@ def look() -> str:
 
 
 def parse(url: str) -> dict[str, str]:
-    """postgresql://user:password@host:port/name as the entry of `DATABASES`."""
+    """postgresql://user:password@host:port/name as the entry of `DATABASES`. Its host may be a socket's folder."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres") or not parts.path.strip("/"):
         raise ValueError(f"database address {url!r}: write it as postgresql://user:password@host:5432/name")
+    # `hostname` would be in small letters, which the folder of a socket need not be.
+    host = parts.netloc.rpartition("@")[2].removesuffix(f":{parts.port}")
     return {
-        "HOST": unquote(parts.hostname or ""),
+        "HOST": unquote(host.strip("[]")),
         "PORT": str(parts.port or ""),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),

@@ -51,7 +51,7 @@ def tls() -> Iterator[tuple[str, ...]]:
 def own(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Postgres]:
     """A server that these tests may restart, for this process and the programs it starts."""
     with ExitStack() as stack:
-        server = stack.enter_context(Postgres(options=stack.enter_context(tls())))
+        server = stack.enter_context(Postgres(tcp=True, options=stack.enter_context(tls())))
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         stack.enter_context(django_db_blocker.unblock())
         connection.close()
