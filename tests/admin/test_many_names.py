@@ -18,6 +18,7 @@ from tests.admin.tables import QUEUES, SCHEDULES, WORKERS
 from tinystore_django import Store, models
 from tinystore_django.lifecycle.asides import tend
 from tinystore_django.lifecycle.scheduling import open_all
+from tinystore_django.lifecycle.unread import take_up
 from tinystore_django.options import queue_options
 from tinystore_django.timing.intervals import interval
 
@@ -120,14 +121,17 @@ def test_names_that_are_typed_are_no_longer_statement(shop: Store) -> None:
 def test_schedules_and_limits_are_looked_for_in_one_statement(shop: Store) -> None:
     hourly = {f"s{number}": interval(f"s{number}", 3_600_000) for number in range(300)}
     limits = {f"l{number}": queue_options(rate="1/s") for number in range(300)}
-    open_all("default", hourly)
-    tend("default", limits)
 
-    with watched() as (statements, _):
+    def begin() -> None:
         open_all("default", hourly)
         tend("default", limits)
+        take_up("default", limits)
 
-    assert len(statements) < 6
+    begin()
+    with watched() as (statements, _):
+        begin()
+
+    assert len(statements) < 8
     assert max(map(len, statements)) < 2_500
 
 

@@ -11,7 +11,7 @@ from tests.byhand import Hand, after
 from tests.databases.test_plans import Plan, check, explained, vacuum
 from tinystore_django import Queue, Store, models
 from tinystore_django.databases.known import numbers_in
-from tinystore_django.lifecycle import repeating, scheduling
+from tinystore_django.lifecycle import repeating, scheduling, unread
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.options import queue_options
@@ -91,3 +91,11 @@ def test_many_rows_by_their_primary_keys_are_read_by_its_index(reports: Queue[An
     read = explained(lambda: len(models.Job.objects.filter(pk__in=numbers_in("default", keys), repeat__isnull=False)))
 
     check(read, "tinystore_django_job_pkey", most=5 * 2_000)
+
+
+def test_repeats_that_did_not_read_are_looked_for_in_many_queues_by_their_index(reports: Queue[Any]) -> None:
+    names = ["reports", *(f"queue-{number}" for number in range(2_000))]
+
+    looked = explained(lambda: unread.take_up("default", names))
+
+    check(looked, "tinystore_job_ready", most=5 * 2_000)

@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -28,8 +27,6 @@ from .looking_back import GoneAdmin
 from .operating import OperatingAdmin
 from .paging import JobList
 from .verbs import VERBS
-
-LONGEST_TITLE = 120
 
 
 @admin.register(Job)
@@ -109,7 +106,7 @@ class JobAdmin(GoneAdmin, OperatingAdmin):
         state = "gone" if job.cancelled else state_of(job, job.now)
         return {
             "title": _("Job"),
-            "subtitle": Truncator(str(job)).chars(LONGEST_TITLE),
+            "subtitle": showing.title(job),
             **self.kept(request),
             "job": job,
             "facts": detail.facts(job),

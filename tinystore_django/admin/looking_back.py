@@ -63,6 +63,8 @@ class GoneAdmin(OperatingAdmin):
         paginator = self.get_paginator(request, entries, PER_PAGE)
         page = paginator.get_page(request.GET.get(PAGE_VAR))
         context = {
+            "title": _("History"),
+            "subtitle": showing.title(job),
             "action_list": page,
             "page_range": paginator.get_elided_page_range(page.number),
             "pagination_required": paginator.count > PER_PAGE,

@@ -12,7 +12,7 @@ import msgspec
 from django.utils import timezone
 from django.utils.formats import date_format, get_format, number_format
 from django.utils.html import format_html
-from django.utils.text import capfirst
+from django.utils.text import Truncator, capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import npgettext_lazy
@@ -26,6 +26,7 @@ DEEPEST = 50
 BRACKETS = re.compile(r"[\[\]{}]")
 LONGEST = 64 * 1024  # bytes of a text on a job's page
 MOST = 60  # characters of a text in a list
+LONGEST_TITLE = 120  # characters
 MINUTE = timedelta(minutes=1)
 # In the format of a time: "noon", "1 p.m.", and the minutes behind what separates them from the hours.
 TWELVE_HOURS = re.compile(r"(?<!\\)P")
@@ -95,6 +96,11 @@ def name(text: str | None, most: int | None = None) -> str:
         return NOTHING
     line = plain(text)
     return format_html("<bdi>{}</bdi>", f"{line[:most]}…" if most and len(line) > most else line)
+
+
+def title(job: object) -> str:
+    """A job's queue and id as the title of a page, cut to two lines of it."""
+    return Truncator(str(job)).chars(LONGEST_TITLE)
 
 
 def key(primary: int) -> str:

@@ -21,6 +21,7 @@ KNOWN_TEXTS = {
         from json_each(%(pairs)s)) known""",
 }
 
+NAMES = {"postgresql": "select unnest(%s::text[])", "sqlite": "select value from json_each(%s)"}
 NUMBERS = {"postgresql": "select unnest(%s::bigint[])", "sqlite": "select value from json_each(%s)"}
 
 
@@ -28,3 +29,9 @@ def numbers_in(alias: str, some: Collection[int]) -> RawSQL:
     """What `__in` of a primary key is given, so that its statement is the same for one and for thousands."""
     store = database(alias)
     return RawSQL(NUMBERS[store.vendor], (store.array(sorted(some)),))
+
+
+def names_in(alias: str, some: Collection[str]) -> RawSQL:
+    """The same of the name of a queue."""
+    store = database(alias)
+    return RawSQL(NAMES[store.vendor], (store.array(sorted(some)),))

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from ..databases.known import names_in
 from ..errors import CorruptError
 from ..models import Job
 from ..timing import clock
@@ -40,7 +41,7 @@ def _take_up(alias: str, row: Job, repeat: Repeat) -> int:
 
 
 def _waiting(alias: str, queues: Collection[str]) -> QuerySet[Job]:
-    rows = Job.objects.using(alias).filter(queue__in=queues, state=State.READY, at__gte=_last())
+    rows = Job.objects.using(alias).filter(queue__in=names_in(alias, queues), state=State.READY, at__gte=_last())
     return rows.filter(repeat__isnull=False, last_ended_at__isnull=False, error__startswith=UNREAD)
 
 
