@@ -107,7 +107,7 @@ class LimitStatements:
     LEFT = """
         with recursive aside("group") as (
           select (select "group" from tinystore_django_job where queue = %(queue)s and state = 4
-            order by "group" limit 1)
+            and "group" is not null order by "group" limit 1)
           union all
           select (select "group" from tinystore_django_job job
             where queue = %(queue)s and state = 4 and job."group" > aside."group" order by "group" limit 1)

@@ -19,11 +19,13 @@ NAMED = """
       from {known}) found
     where id is not null
 """
+# What a schedule's row has as its value, which no handler sees: no queue writes a value that begins with a space.
+NOTHING = " null"
 # One that is damaged, of no state or of a time outside the calendar, would never come, and is opened anew.
 OPEN = f"""
     select known.queue from {{known}} where known.text = (
       select repeat from tinystore_django_job where queue = known.queue and key = known.queue and not released
-        and state in (0, 1, 4) and at between {EARLIEST} and {LATEST})
+        and value = '{NOTHING}' and state in (0, 1) and at between {EARLIEST} and {LATEST})
 """
 BY_ID = """
     select id from (

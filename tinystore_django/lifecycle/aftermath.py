@@ -15,8 +15,9 @@ from ..timing.moments import capped
 from ..timing.repeats import read
 
 State = Job.State
+# "aside": given back, and not to be claimed before it is brought back.
 # "spent": claimed with no attempt left, because the worker that took it back did not know how many it has.
-Kind = Literal["done", "retry", "snoozed", "failed", "lost", "given back", "spent"]
+Kind = Literal["done", "retry", "snoozed", "failed", "lost", "given back", "aside", "spent"]
 LOST = "the worker was lost"
 # For a job whose queue this process does not know: as long as a queue keeps its failed jobs unless told, 7 days.
 KEEP = 7 * 24 * 3600 * 1_000_000
@@ -49,8 +50,9 @@ def aftermath(held: Held, ending: Ending, options: QueueOptions | None, seen: Se
     held = held._replace(repeat=seen.repeat, at=capped(held.at))
     if seen.next_at is not None:
         return _run_more(held, ending, seen, now)
-    if ending.kind == "given back":
-        return replace(_again(held, now, held.attempt - 1), keep_error=True, last_started_at=None, last_ended_at=None)
+    if ending.kind in ("given back", "aside"):
+        row = replace(_again(held, now, held.attempt - 1), keep_error=True, last_started_at=None, last_ended_at=None)
+        return row if ending.kind == "given back" else replace(row, state=State.ASIDE)
     if ending.kind == "snoozed":
         return replace(_again(held, now, held.attempt - 1), at=ending.time(now), keep_error=True)
     if ending.kind == "done":
@@ -100,7 +102,7 @@ def _run_more(held: Held, ending: Ending, seen: Seen, now: int) -> Settled:
     if seen.repeat:
         at = min(at, _next(seen.repeat, now)[0])
     row = replace(_fresh(held, now, at), seen_next=seen.next_at, group=seen.next_group)
-    return row if ending.kind in ("done", "snoozed", "given back") else _with_error(row, ending)
+    return row if ending.kind in ("done", "snoozed", "given back", "aside") else _with_error(row, ending)
 
 
 def _tick(held: Held, ending: Ending | None, now: int) -> Settled:

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import IntegrityError
 
 from ..databases import database
-from ..databases.repeating import opened
+from ..databases.repeating import NOTHING, opened
 from ..databases.rows import NewJob
 from ..errors import ConflictError
 from ..models import Job, Queue
@@ -18,8 +18,6 @@ from .adding import TRIES, insert, not_kept
 from .changing import drop_steps
 from .locking import NOT_STARTED, known, lock
 
-# What a schedule's row has as its value, which no handler sees.
-NOTHING = "null"
 LIVE = (*NOT_STARTED, Job.State.RUNNING)
 
 
@@ -60,12 +58,18 @@ def _open(alias: str, name: str, repeat: Repeat) -> bool:
     store = database(alias)
     with store.own_transaction():
         row = lock(alias, name, name)
-        if row is not None and row.state not in LIVE:  # a queue's job of that name has ended, or its row is damaged
+        if row is not None and row.value != NOTHING:  # a queue had the name: the job stays, without the schedule's id
+            Job.objects.using(alias).filter(pk=row.pk).update(key=None)
+            row = None
+        elif row is not None and row.state not in LIVE:  # it is damaged
             Job.objects.using(alias).filter(pk=row.pk).update(released=True)
             row = None
         if row is None:
             Queue.objects.using(alias).filter(name=name, cancelled_at__isnull=False).update(cancelled_at=None)
             return insert(alias, NewJob(name, NOTHING, name, repeat.next(store.now()), repeat=repeat.text))
+        if row.state == Job.State.ASIDE:  # a worker that knows a queue of its name has set it aside
+            row.state = Job.State.READY
+            row.save(using=alias, update_fields=["state"])
         if not opened(alias, [(name, repeat.text)]):
             _change(row, repeat, store.now())
     return True

@@ -15,12 +15,13 @@ from django.db import Error
 from ..control import Control
 from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
-from ..lifecycle import asides, leasing, stepping
+from ..lifecycle import asides, flaws, leasing, stepping
 from ..lifecycle.aftermath import Ending
 from ..lifecycle.counts import Counts
 from ..lifecycle.floors import Floors
 from ..lifecycle.refused import settle_all
 from ..lifecycle.settling import Finished
+from ..lifecycle.strangers import is_stranger, put_aside
 from ..lifecycle.tallying import add_up
 from ..log import logger
 from ..options import QueueOptions
@@ -29,6 +30,11 @@ from ..version import __version__
 from .kept import is_pooled
 from .moves import Moves
 from .tally import Tally
+
+# A queue's job under a schedule's name, or the reverse.
+OF_ANOTHER = (
+    "a row of another kind of that name is not run: give one of the two another name, or cancel it in the admin"
+)
 
 # Hears of a settled run: its job, how it ended, and the outcome.
 OnSettled = Callable[[Held, Ending, str], object]
@@ -43,6 +49,7 @@ class Hold:
         self.options = {name: one.options for name, one in self.declarations.items()}
         self.limits = {name: options for name, options in self.options.items() if options.limited}
         self.grouped = {name: options for name, options in self.limits.items() if options.heads is not None}
+        self._queues = {name: one.options for name, one in self.declarations.items() if not one.repeat}
         self.span = span
         self.woken = woken
         self.tally = Tally()
@@ -62,6 +69,17 @@ class Hold:
         """Takes in that a run was settled."""
         self.tally.ended(held, outcome)
         self.on_settled(held, ending, outcome)
+
+    def own(self, claimed: list[Held]) -> list[Held]:
+        """Those of some claimed jobs that are of our queues and schedules; others that only bear their names are put
+        aside."""
+        others = [one for one in claimed if is_stranger(one, self.declarations[one.queue].repeat is not None)]
+        if not others:
+            return claimed
+        put_aside(self.alias, others)
+        for one in others:
+            flaws.tell(f"{self.declarations[one.queue].kind} {one.queue}", OF_ANOTHER)
+        return [one for one in claimed if one not in others]
 
     def moved(self, queues: Iterable[str]) -> None:
         """Has whoever watches jobs of these queues told soon."""
@@ -110,7 +128,7 @@ class Hold:
 
     def tend(self) -> bool:
         """Brings back jobs that were left aside; whether there were any."""
-        return self._brought_back(self.reopen() | asides.tend(self.alias, self.options))
+        return self._brought_back(self.reopen() | asides.tend(self.alias, self._queues))
 
     def look_aside(self) -> bool:
         """The same between two renewals, while something runs: an idle worker's claims look for themselves."""

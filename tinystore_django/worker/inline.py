@@ -159,9 +159,10 @@ class _Here:
         hold = self._hold
         with database(hold.alias).read_committed():
             claimed = claim(hold.alias, hold.take(), {declaration.name: 1}, hold.limits, hold.floors)
-        for held in claimed.held:
+            own = hold.own(claimed.held)
+        for held in own:
             self._run(declaration, held)
-        asides.ended(hold.alias, claimed.held)
+        asides.ended(hold.alias, own)
         self._failure.check()
         # Jobs may be due in a limited queue whose row somebody else holds.
         return bool(claimed.held or claimed.floored)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ..databases import database
@@ -138,7 +138,9 @@ class Loop(threading.Thread):
         asked = Asked(self._wanted(), hold.limits, ended, hold.floors, hold.counts)
         settling, claimed = turn(hold.alias, hold.take(), finished, asked)
         self._note_settled(settling)
-        started = claimed.held if claimed else []
+        started = hold.own(claimed.held) if claimed else []
+        if claimed and len(started) < len(claimed.held):  # others may be due in the places of those
+            claimed = replace(claimed, next_due=claimed.now, floored=True)
         if started:
             self._start(started)
         if claimed is not None:
