@@ -191,12 +191,14 @@ def raising(run: Any, how: str, queue: Queue[Any]) -> Any:
     try:
         return queue.add({SECRET: float("nan")})
     except ValueError as error:
+        if how == "a retry":
+            return run.retry()
         if how == "a chain":
             raise RuntimeError("it was refused") from error
         return run.fail(error)
 
 
-@pytest.mark.parametrize("how", ["an answer", "an add", "a progress", "a chain", "a failure"])
+@pytest.mark.parametrize("how", ["an answer", "an add", "a progress", "a chain", "a failure", "a retry"])
 @pytest.mark.parametrize("hidden", [True, False])
 def test_an_error_of_ours_that_a_handler_lets_out_quotes_a_value_only_where_nothing_is_hidden(
     how: str, hidden: bool, shop: Store, redacted: Any, opened: Pages, listed: Pages, caplog: Any
