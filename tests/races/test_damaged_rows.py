@@ -15,6 +15,7 @@ from tests.byhand import NOON, us
 from tests.programs import wait_for
 from tinystore_django import Concurrency, Queue, Store, Worker, models
 from tinystore_django.admin import detail
+from tinystore_django.admin.verbs import VERBS
 from tinystore_django.databases import database
 from tinystore_django.lifecycle import operating
 from tinystore_django.lifecycle.clearing import clear
@@ -172,6 +173,17 @@ def test_every_jobs_page_is_there(queues: Queues, admin_client: Client) -> None:
         detail.steps(row)
     for row in rows.filter(queue="damaged")[::10]:
         assert admin_client.get(f"{ADMIN}/job/{row.pk}/change/").status_code in (200, 302)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_action_of_the_admin_is_answered(queues: Queues, admin_client: Client, verb: str) -> None:
+    jobs = list(models.Job.objects.filter(queue__in=["damaged", "old"]).values_list("pk", flat=True))
+    ticked = {"_selected_action": [str(jobs[0])], "action": verb}
+
+    posted = [admin_client.post(f"{ADMIN}/job/?queue=damaged", {**ticked, "select_across": across}) for across in "01"]
+    posted += [admin_client.post(f"{ADMIN}/job/{job}/operate/", {"verb": verb}, follow=True) for job in jobs[::15]]
+
+    assert {one.status_code for one in posted} <= {200, 302}
 
 
 def test_the_command_shows_what_repeats(queues: Queues) -> None:
