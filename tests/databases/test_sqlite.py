@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connections, transaction
 
-from tests.byhand import Hand
+from tests.byhand import Hand, rolled_back
+from tinystore_django import Store
 from tinystore_django.databases import database
 from tinystore_django.lifecycle import leasing
 
@@ -57,3 +58,17 @@ def test_a_lock_that_is_not_let_go_ends_the_renewal_while_the_lease_lasts(hand: 
 
     assert 0.3 < time.monotonic() - began < 5
     assert busy_timeout() == 20_000
+
+
+@pytest.mark.parametrize("released", ['"released" = 0', 'not "released"'])
+def test_ids_are_taken_however_djangos_version_writes_their_index(released: str, shop: Store) -> None:
+    queue = shop.queue("emails")
+    with rolled_back(), connections["default"].cursor() as cursor:
+        cursor.execute("drop index tinystore_job_key")
+        cursor.execute(
+            "create unique index tinystore_job_key on tinystore_django_job (queue, key) "
+            f'where ("key" is not null and {released})'
+        )
+
+        assert [queue.add(None, id="x"), queue.add(None, id="x")] == [True, False]
+        assert queue.add_many(["x", "y"], id=str) == 1

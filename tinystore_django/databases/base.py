@@ -78,7 +78,7 @@ class Database(Statements):
             IntegrityError: the row is in conflict with another, though not by its id; without `unless_taken`, also
                 where the id is taken.
         """
-        sql, parameters = insert(new, unless_taken)
+        sql, parameters = insert(new, self.UNLESS_TAKEN if unless_taken else "")
         with self.connection.cursor() as cursor:
             cursor.execute(self.timed(sql), {**parameters, "now": clock.now()})
             return bool(cursor.rowcount > 0)

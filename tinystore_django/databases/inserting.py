@@ -14,6 +14,9 @@ INSERT_WHERE = "insert into tinystore_django_job ({columns}) select {values} whe
 # The ORM's ignore_conflicts does not say whether the row was added, and takes any conflict for one of the id: where the
 # primary keys' sequence is behind the rows, as after a restore of data alone, nothing would be added, and nobody told.
 UNLESS_TAKEN = "on conflict (queue, key) where key is not null and not released do nothing"
+# SQLite wants the words of the index's condition, and Django's versions write them differently. Its new keys are behind
+# no row: there is no conflict but the id's.
+UNLESS_TAKEN_ON_SQLITE = "on conflict do nothing"
 
 # For a queue whose groups are limited: behind so many of its group a job is set aside at once, or the workers would
 # have to, all those of a group's backlog, before they came to anybody else's.
@@ -34,8 +37,9 @@ ROOM = """(select count(*) from (select 1 from tinystore_django_job
           < %(max_waiting)s"""
 
 
-def insert(new: NewJob, unless_taken: bool = True) -> tuple[str, dict[str, Any]]:
-    """The statement, in which {now} is still to be put, and its parameters."""
+def insert(new: NewJob, unless_taken: str = "") -> tuple[str, dict[str, Any]]:
+    """The statement, in which {now} is still to be put, and its parameters; `unless_taken` is what it says of an id
+    that is taken."""
     given = {name: value for name in SOME if (value := getattr(new, name)) is not None}
     return _statement(tuple(given), new.delay > 0, unless_taken), {
         "queue": new.queue,
@@ -50,7 +54,7 @@ SOME = ("at", "key", "group", "repeat", "heads", "max_waiting")
 
 
 @cache
-def _statement(given: tuple[str, ...], delayed: bool, unless_taken: bool) -> str:
+def _statement(given: tuple[str, ...], delayed: bool, unless_taken: str) -> str:
     at = "%(at)s" if "at" in given else "{now} + %(delay)s" if delayed else "{now}"
     row = {"queue": "%(queue)s", "value": "%(value)s", "at": at, "due": at}
     row |= {name: f"%({name})s" for name in ("key", "group", "repeat") if name in given}
@@ -59,5 +63,5 @@ def _statement(given: tuple[str, ...], delayed: bool, unless_taken: bool) -> str
     room = ROOM if "max_waiting" in given else "true"
     form = INSERT_WHERE if room != "true" or "state" in row else INSERT
     columns = ", ".join(f'"{name}"' for name in row)
-    conflict = UNLESS_TAKEN if unless_taken and "key" in given else ""
+    conflict = unless_taken if "key" in given else ""
     return form.format(columns=columns, values=", ".join(row.values()), room=room, unless_taken=conflict)

@@ -24,7 +24,7 @@ class Lane:
     rows: str
     columns: tuple[str, ...]  # that it is in the order of, and after them the primary key
     latest_first: bool = False
-    named: str = "not released"
+    named: str = "{taken}"
 
 
 DUE, COMING, KEPT = "at <= {now}", "at > {now}", "kept_until > {now}"

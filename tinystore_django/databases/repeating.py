@@ -14,7 +14,7 @@ from .statements import Rows
 NAMED = """
     select queue, id from (
       select known.queue, (
-        select id from tinystore_django_job where queue = known.queue and key = known.queue and not released
+        select id from tinystore_django_job where queue = known.queue and key = known.queue and {taken}
           and repeat is not null and (until is null or until > {now})) as id
       from {known}) found
     where id is not null
@@ -24,12 +24,12 @@ NOTHING = " null"
 # One that is damaged, of no state or of a time outside the calendar, would never come, and is opened anew.
 OPEN = f"""
     select known.queue from {{known}} where known.text = (
-      select repeat from tinystore_django_job where queue = known.queue and key = known.queue and not released
+      select repeat from tinystore_django_job where queue = known.queue and key = known.queue and {{taken}}
         and value = '{NOTHING}' and state in (0, 1) and at between {EARLIEST} and {LATEST})
 """
 BY_ID = """
     select id from (
-      select (select id from tinystore_django_job where queue = known.queue and key = known.text and not released) as id
+      select (select id from tinystore_django_job where queue = known.queue and key = known.text and {taken}) as id
       from {known}) found
     where id is not null
 """

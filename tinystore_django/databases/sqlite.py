@@ -16,7 +16,7 @@ from django.db.models.expressions import BaseExpression
 from django.db.models.functions import Cast, Length
 
 from ..timing import clock
-from .inserting import UNLESS_TAKEN
+from .inserting import UNLESS_TAKEN_ON_SQLITE
 from .listening import FileListener, Listener, file_of
 from .rows import Batch, Renewal
 from .sqlite_rounds import SQLiteRounds
@@ -24,6 +24,8 @@ from .sqlite_rounds import SQLiteRounds
 
 class SQLite(SQLiteRounds):
     vendor = "sqlite"
+    UNLESS_TAKEN = UNLESS_TAKEN_ON_SQLITE
+    TAKEN = "not released and released = 0"
     NOW = INSTANT = "%(now)s"
     AMONG = "in (select value from json_each(%(ids)s))"
     # Seconds. The lock goes to whoever asks at the right moment: while others write, a worker that never rests
@@ -34,7 +36,7 @@ class SQLite(SQLiteRounds):
 
     INSERT_ROW = f"""
         insert into tinystore_django_job (queue, key, value, "group", state, at, due)
-        values (%s, %s, %s, %s, %s, %s, %s) {UNLESS_TAKEN}
+        values (%s, %s, %s, %s, %s, %s, %s) {UNLESS_TAKEN_ON_SQLITE}
     """
 
     CLEAR = """

@@ -13,6 +13,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from ..timing import clock
+from .inserting import UNLESS_TAKEN
 
 Rows = list[tuple[Any, ...]]
 NUMBERS = 2**63 - 1  # up to which a column of numbers has them: SQLite takes text there, too, and sorts it behind
@@ -28,6 +29,9 @@ class Statements(ABC):
 
     NOW: ClassVar[str]  # the database's time, in microseconds since 1970
     INSTANT: ClassVar[str]  # the same, at the moment it is asked
+    # That a job has its id, in the words of the index of ids, which SQLite compares: Django's versions differ there.
+    TAKEN: ClassVar[str] = "not released"
+    UNLESS_TAKEN: ClassVar[str] = UNLESS_TAKEN
 
     def __init__(self, alias: str) -> None:
         self.alias = alias
@@ -79,9 +83,9 @@ class Statements(ABC):
     def timed(self, sql: str) -> str:
         frozen = clock.frozen() is not None
         now, instant = ("%(now)s", "%(now)s") if frozen else (self.NOW, self.INSTANT)
-        return _timed(sql, now, instant)
+        return _timed(sql, now, instant, self.TAKEN)
 
 
 @cache
-def _timed(sql: str, now: str, instant: str) -> str:
-    return sql.replace("{now}", now).replace("{instant}", instant)
+def _timed(sql: str, now: str, instant: str, taken: str) -> str:
+    return sql.replace("{now}", now).replace("{instant}", instant).replace("{taken}", taken)
