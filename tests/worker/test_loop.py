@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, transaction
 
+from tests.byhand import how
 from tests.programs import wait_for
 from tinystore_django import Backoff, Concurrency, Store, Worker, models
 from tinystore_django.lifecycle import asides
@@ -278,3 +279,78 @@ def test_job_settled_has_the_exception_of_a_failure_and_the_jobs_primary_key(thr
     finally:
         job_started.disconnect(started, sender="emails")
         job_settled.disconnect(settled, sender="emails")
+
+
+@pytest.mark.parametrize("why", ["it stops", "its lease ran out", "its lease was lost", "another was taken"])
+def test_what_was_claimed_too_late_does_not_start_and_is_given_back_uncounted(
+    why: str, shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, turn, late = shop.queue("emails"), loop.turn, []
+    seen: list[str] = []
+
+    def wait_long(alias: str, lease: int, finished: Any, asked: Any) -> Any:
+        answer = turn(alias, lease, finished, asked)
+        if not late and answer[1] is not None and answer[1].held:
+            late.append(1)
+            meanwhile()
+        return answer
+
+    def meanwhile() -> None:
+        if why == "it stops":
+            worker.ask_to_stop(5)
+        elif why == "its lease ran out":
+            worker._hold._lasts_until = 0.0
+        else:
+            worker._hold.lease = None
+            if why == "another was taken":
+                worker._hold.take()
+
+    monkeypatch.setattr(loop, "turn", wait_long)
+    queue.add("a", id="x")
+    worker = Worker([queue._declaration.handled_by(seen.append)], lease=1_000_000)
+    given_back: list[int] = []
+    real = Hold.give_back
+    monkeypatch.setattr(Hold, "give_back", lambda hold, jobs: (given_back.append(len(jobs)), real(hold, jobs)))
+    with worker.start():
+        wait_for(lambda: 1 in given_back)
+        wait_for(lambda: queue.get("x") is None or why == "it stops")
+    job = queue.get("x")
+
+    assert seen == ([] if why == "it stops" else ["a"])
+    assert how(job) == (("waiting", 0, None) if why == "it stops" else None)
+
+
+def test_what_ended_during_a_long_claim_is_settled_before_anything_is_given_back(
+    shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, turn, go = shop.queue("emails"), loop.turn, threading.Event()
+    left: list[set[str]] = []
+    real = Hold.give_back
+
+    def handle(value: str) -> None:
+        if value == "runs":
+            go.wait(30)
+
+    def wait_long(alias: str, lease: int, finished: Any, asked: Any) -> Any:
+        answer = turn(alias, lease, finished, asked)
+        if answer[1] is not None and [held.key for held in answer[1].held] == ["late"]:
+            worker.ask_to_stop(5)
+            go.set()
+            wait_for(lambda: bool(worker._loop._ends))
+        return answer
+
+    def give_back(hold: Hold, jobs: Any) -> None:
+        left.append({job.id for job in queue.list().jobs})
+        real(hold, jobs)
+
+    monkeypatch.setattr(loop, "turn", wait_long)
+    monkeypatch.setattr(Hold, "give_back", give_back)
+    queue.add("runs", id="runs")
+    worker = Worker([queue._declaration.handled_by(handle)], concurrency=2)
+    with worker.start():
+        wait_for(lambda: how(queue.get("runs")) == ("running", 1, None))
+        queue.add("late", id="late")
+        assert worker.wait(10)
+
+    assert left[0] == {"late"}
+    assert how(queue.get("late")) == ("waiting", 0, None)

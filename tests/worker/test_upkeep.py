@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from typing import Any
 
 import pytest
-from django.db import Error
+from django.db import Error, connection
 
 from tests.byhand import NOON, Hand
 from tests.programs import wait_for
@@ -15,6 +17,7 @@ from tinystore_django import Concurrency, Queue, Store, Worker, models
 from tinystore_django.control import Control
 from tinystore_django.databases import database
 from tinystore_django.lifecycle import clearing, leasing
+from tinystore_django.lifecycle.claiming import claim
 from tinystore_django.testing import clock
 from tinystore_django.worker import upkeep
 from tinystore_django.worker.hold import Hold
@@ -22,7 +25,7 @@ from tinystore_django.worker.patience import Patience
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LEASE = 9_000_000
-TASKS = ("sweep", "tend", "stop_cancelled", "look_aside", "write_progress", "write_tally")
+TASKS = ("stop_cancelled", "sweep", "tend", "look_aside", "write_progress", "write_tally")
 
 
 @pytest.fixture
@@ -181,3 +184,23 @@ def test_what_raises_in_one_of_its_tasks_keeps_it_from_none_of_the_others(
     assert 0 < pause <= upkeep.LOOK
     assert caplog.text.count("KeyError: 'what nobody thought of'") == 1
     assert thread._renews_at > time.monotonic()
+
+
+@pytest.mark.sqlite
+def test_a_cancel_is_told_within_a_second_though_the_renewal_waits_for_the_lock(emails: Queue[Any]) -> None:
+    emails.add("a", id="x")
+    hold, thread = tended(emails)
+    (held,) = claim("default", hold.take(), {"emails": 1}).held
+    control = hold.runs[held.fence] = Control("default", held)
+    control.began -= 10
+    assert emails.cancel("x")
+
+    with closing(sqlite3.connect(connection.settings_dict["NAME"])) as other:
+        other.execute("begin immediate")
+        thread.start()
+        try:
+            wait_for(lambda: control.why == "cancelled", 1)
+            assert time.monotonic() >= thread._renews_at  # it still waits
+        finally:
+            other.rollback()
+            thread.stop()

@@ -120,7 +120,7 @@ class PostgreSQL(PostgreSQLRounds):
             if not session.closed:  # of `run_due` it is the caller's
                 session.isolation_level = chosen
 
-    def hasten(self) -> None:
+    def hasten(self, seconds: float = 1.0) -> None:
         pass  # it skips what is locked
 
     def own_thread(self) -> None:

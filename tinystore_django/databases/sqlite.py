@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from sqlite3 import SQLITE_READONLY, ProgrammingError
 from threading import local
 from typing import Any
 
@@ -123,10 +123,14 @@ class SQLite(SQLiteRounds):
                     raise
             time.sleep(self.ASK)
 
-    def hasten(self) -> None:
+    def is_busy(self, error: BaseException) -> bool:
+        cause = error.__cause__
+        return isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+    def hasten(self, seconds: float = 1.0) -> None:
         self.connection.ensure_connection()
         driver: Any = self.connection.connection
-        driver.execute("pragma busy_timeout = 1000")
+        driver.execute(f"pragma busy_timeout = {round(seconds * 1000)}")
 
     def own_transaction(self) -> AbstractContextManager[Any]:
         return self.transaction()
@@ -162,7 +166,7 @@ class SQLite(SQLiteRounds):
 
     def is_useless(self, error: DatabaseError) -> bool:
         code = getattr(error.__cause__, "sqlite_errorcode", 0)
-        return bool(code & 0xFF == SQLITE_READONLY)  # also one whose file was moved away under it
+        return bool(code & 0xFF == sqlite3.SQLITE_READONLY)  # also one whose file was moved away under it
 
     def is_clean(self) -> bool:
         return self.is_alive() and not self.connection.connection.in_transaction
@@ -170,5 +174,5 @@ class SQLite(SQLiteRounds):
     def is_alive(self) -> bool:
         try:
             return bool(self.connection.connection.total_changes >= 0)
-        except ProgrammingError:  # a handler has closed the driver's connection under Django's
+        except sqlite3.ProgrammingError:  # a handler has closed the driver's connection under Django's
             return False

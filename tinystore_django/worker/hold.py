@@ -111,6 +111,10 @@ class Hold:
         away, and what was claimed under it now would be lost at once."""
         return self.lease is not None and time.monotonic() > self._lasts_until
 
+    def holds(self, lease: int) -> bool:
+        """Whether this lease is still ours, and has not run out."""
+        return self.lease == lease and not self.lapsed
+
     def renew(self) -> Renewal | None:
         """Renews the lease. None if it was lost: then its runs are told to stop, and the next take opens another."""
         lease = self.take()
@@ -179,13 +183,13 @@ class Hold:
     def return_unknown(self) -> None:
         """Gives back what a broken connection claimed for us without saying so."""
         if self.lease is not None:
-            self._give_back(leasing.unknown(self.alias, self.lease, self.runs))
+            self.give_back(leasing.unknown(self.alias, self.lease, self.runs))
 
     def return_all(self) -> None:
         """Gives back the runs in progress, their attempts not counted."""
         for control in self.runs.values():
             control.stop("lost")
-        self._give_back([control.held for control in self.runs.values()])
+        self.give_back([control.held for control in self.runs.values()])
         self.write_tally()
 
     def give_up(self) -> None:
@@ -199,7 +203,8 @@ class Hold:
         declaration = self.declarations.get(queue) or find(self.alias, queue)
         return declaration.options if declaration else None
 
-    def _give_back(self, jobs: list[Held]) -> None:
+    def give_back(self, jobs: list[Held]) -> None:
+        """Gives back claimed jobs, their attempts not counted."""
         if not jobs:
             return
         back = [Finished(held, Ending("given back"), self.options_of(held.queue), True, True) for held in jobs]

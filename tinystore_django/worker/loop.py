@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ..databases import database
@@ -26,22 +26,13 @@ from .ends import Ends
 from .execution import Ended, Task, broken, carry_out, new_task
 from .hold import Hold, drop, let_go, refresh
 from .leaving import leave
+from .pace import Pace
 from .patience import Patience
 from .pool import Pool
 from .upkeep import FAREWELL
 
 # Seconds before rows that another transaction holds are tried again.
 TRY_AGAIN = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How much a loop takes, and how long it goes on."""
-
-    slots: dict[str, int]  # handlers at once, by queue
-    poll: float  # seconds
-    until_idle: bool = False
-    max_jobs: int | None = None
 
 
 class Loop(threading.Thread):
@@ -58,6 +49,7 @@ class Loop(threading.Thread):
         self._ends = Ends()
         self.wake = self._ends.wake
         self._unsettled: list[Ended] = []
+        self._late: list[Held] = []  # claimed too late to be started
         self._running: Counter[str] = Counter()
         self._unsure = self._idle = False
         self._doubtful: set[Fence] = set()  # runs whose settle may have been done without an answer
@@ -86,7 +78,7 @@ class Loop(threading.Thread):
         """Gives back what is still running. Should the database not answer, its jobs are free after the lease."""
         self._stops_at = time.monotonic()
         try:
-            leave(self._hold.alias, self._patience, self._turn, self._hold.return_all)
+            leave(self._hold.alias, self._patience, self._settle_rest, self._give_back, self._hold.return_all)
         finally:
             self._pool.stop()
             self._coroutines.stop()
@@ -103,23 +95,22 @@ class Loop(threading.Thread):
     def _over(self) -> bool:
         if self._stops_at is not None and time.monotonic() >= self._stops_at:
             return True
-        stopping = self._stops_at is not None or self._had_all() or (self._idle and self._pace.until_idle)
+        stopping = (
+            self._stops_at is not None or self._pace.had_all(self.settled) or (self._idle and self._pace.until_idle)
+        )
         return stopping and not self._busy()
 
     def _busy(self) -> bool:
         return bool(self._ends or self._unsettled or self._running.total())
 
-    def _had_all(self) -> bool:
-        return self._pace.max_jobs is not None and self.settled >= self._pace.max_jobs
-
     def _round(self) -> float:
         """Settles and claims, and says how many seconds to sleep if nothing wakes it."""
         try:
             refresh(self._hold.alias)
-            if self._unsure:
-                self._hold.return_unknown()
-                self._unsure = False
             pause = self._turn()
+            if self._unsure or self._late:
+                pause = 0.0
+                self._give_back()
             let_go(self._hold.alias)
             self._patience.well()
             self._doubtful.clear()
@@ -136,13 +127,16 @@ class Loop(threading.Thread):
         finished = [one.task.finished(one.ending) for one in self._unsettled if one.outcome is None]
         hold, ended = self._hold, [one.task.held for one in self._unsettled]
         asked = Asked(self._wanted(), hold.limits, ended, hold.floors, hold.counts)
-        settling, claimed = turn(hold.alias, hold.take(), finished, asked)
+        settling, claimed = turn(hold.alias, lease := hold.take(), finished, asked)
         self._note_settled(settling)
         started = hold.own(claimed.held) if claimed else []
         if claimed and len(started) < len(claimed.held):  # others may be due in the places of those
             claimed = replace(claimed, next_due=claimed.now, floored=True)
-        if started:
+        # The claim may have waited for long, as for SQLite's lock, and what it was asked for not be so any more.
+        if self._stops_at is None and hold.holds(lease):
             self._start(started)
+        else:
+            self._late += started
         if claimed is not None:
             self._idle = not (started or claimed.floored)
         if finished or started:
@@ -150,25 +144,31 @@ class Loop(threading.Thread):
             self._rest()
         return self._pause(claimed, settling)
 
+    def _settle_rest(self) -> None:
+        self._turn()
+        while self._ends:  # what ended meanwhile
+            self._turn()
+
+    def _give_back(self) -> None:
+        """Gives back what was claimed and does not run, once all that has ended is settled."""
+        if self._ends:
+            return
+        if self._unsure:
+            self._hold.return_unknown()
+        self._hold.give_back(self._late)
+        self._late, self._unsure = [], False
+
     def _rest(self) -> None:
         if pause := database(self._hold.alias).rest():
             time.sleep(pause)
 
     def _wanted(self) -> dict[str, int]:
-        if self._stops_at is not None or self._hold.lapsed:
+        if self._stops_at is not None or self._hold.lapsed or self._unsure or self._late:
             return {}
         free = {queue: slots - self._running[queue] for queue, slots in self._pace.slots.items()}
         for one in self._unsettled:
             free[one.task.held.queue] += 1
-        return free if self._pace.max_jobs is None else self._at_most(free, self._pace.max_jobs)
-
-    def _at_most(self, free: dict[str, int], max_jobs: int) -> dict[str, int]:
-        left = max_jobs - self.settled - self._running.total()
-        bounded = {}
-        for queue, slots in free.items():
-            bounded[queue] = max(0, min(slots, left))
-            left -= bounded[queue]
-        return bounded
+        return self._pace.bounded(free, self.settled + self._running.total())
 
     def _note_settled(self, settling: Settling) -> None:
         left = {finished.held.fence for finished in settling.left}
@@ -210,6 +210,8 @@ class Loop(threading.Thread):
             self._pool.start([partial(_announce, held, outcome, ending)])
 
     def _start(self, started: Sequence[Held]) -> None:
+        if not started:
+            return
         hold = self._hold
         hold.tally.started(started)
         self._ends.begin(len(started))

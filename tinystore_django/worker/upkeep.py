@@ -26,6 +26,8 @@ LOOK_ASIDE = 0.7
 REPORT = 0.1
 # Seconds between two additions to the sums of a minute.
 ADD_UP = 3.0
+# Seconds that each of its statements waits for SQLite's lock, and seconds before it asks for it again.
+SHARE, AGAIN = 0.15, 0.01
 # Seconds that a stopping worker gives each of its threads to say its last to a database that may not answer.
 FAREWELL = 3.0
 # How often as long as a batch took to clear its lock is then left to others: SQLite has one for all who write.
@@ -48,6 +50,7 @@ class Upkeep(threading.Thread):
         self._looks_aside_at = 0.0
         self._reports_at = 0.0
         self._adds_up_at = 0.0
+        self._busy_since = math.inf
         self._stopping = False
         self._woken = threading.Event()
 
@@ -82,18 +85,30 @@ class Upkeep(threading.Thread):
         """Does what is due, and says for how many seconds nothing is."""
         try:
             refresh(self._hold.alias)
-            if self._do_each(self._renew, self._stop_cancelled, self._look_aside, self._report, self._add_up):
+            database(self._hold.alias).hasten(SHARE)
+            # A look for cancelled jobs comes first, for it only reads: what follows may wait for SQLite's lock.
+            if self._do_each(self._stop_cancelled, self._renew, self._look_aside, self._report, self._add_up):
                 self._patience.well()
+                self._busy_since = math.inf
             let_go(self._hold.alias)
         except Exception as error:  # a lease that nobody renews would cost every run
-            drop(self._hold.alias)
-            pause = min(self._patience.lost(error), self._every)
-            # What failed may have been a report alone: no pause outlasts the time to renew.
-            before_renewal = self._renews_at - time.monotonic()
-            return min(pause, before_renewal) if before_renewal > 0 else pause
+            return self._failed(error)
         to_say = self._hold.has_progress() or self._hold.moves.untold
         at = min(self._renews_at, self._reports_at if to_say else math.inf)
         return min(LOOK, max(0.0, at - time.monotonic()))
+
+    def _failed(self, error: Exception) -> float:
+        """Says for how many seconds to pause after an error."""
+        if database(self._hold.alias).is_busy(error):  # it goes round, so that a cancel is told meanwhile
+            self._busy_since = min(self._busy_since, time.monotonic())
+            if time.monotonic() > self._busy_since + self._every:
+                self._patience.lost(error)
+            return AGAIN
+        drop(self._hold.alias)
+        pause = min(self._patience.lost(error), self._every)
+        # What failed may have been a report alone: no pause outlasts the time to renew.
+        before_renewal = self._renews_at - time.monotonic()
+        return min(pause, before_renewal) if before_renewal > 0 else pause
 
     def _do_each(self, *chores: Callable[[], object]) -> bool:
         """Does each of these, whatever another one raises, while the database answers; whether all went well."""

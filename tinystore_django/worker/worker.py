@@ -18,8 +18,9 @@ from ..registry import Declaration
 from ..timing.durations import in_words
 from .hold import Hold, OnSettled, drop
 from .listening import Listening
-from .loop import Loop, Pace
+from .loop import Loop
 from .opening import Opening
+from .pace import Pace
 from .patience import Patience
 from .upkeep import FAREWELL, Upkeep
 

@@ -1,0 +1,28 @@
+"""How much a worker's loop takes, and how long it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    slots: dict[str, int]  # handlers at once, by queue
+    poll: float  # seconds
+    until_idle: bool = False
+    max_jobs: int | None = None
+
+    def had_all(self, settled: int) -> bool:
+        """Whether so many runs are all that it was to settle."""
+        return self.max_jobs is not None and settled >= self.max_jobs
+
+    def bounded(self, free: dict[str, int], begun: int) -> dict[str, int]:
+        """How many jobs of each queue to claim for so many free handlers, after so many runs."""
+        if self.max_jobs is None:
+            return free
+        left = self.max_jobs - begun
+        most = {}
+        for queue, slots in free.items():
+            most[queue] = max(0, min(slots, left))
+            left -= most[queue]
+        return most
