@@ -24,6 +24,7 @@ from tinystore_django.registry import Declaration
 from tinystore_django.timing.durations import duration
 from tinystore_django.worker.farewell import Farewell, line_by_line
 from tinystore_django.worker.processes import Processes, is_child, orphaned
+from tinystore_django.worker.pulse import Pulse
 from tinystore_django.worker.reloading import Reloading
 from tinystore_django.worker.shutdown import Shutdown
 from tinystore_django.worker.startup import await_database, chosen, described, without_handler
@@ -91,7 +92,7 @@ class Command(BaseCommand):
             self._say(f"tinystore_django {__version__} {line}")
         reloading = _reloading(shutdown, options)
         if options["processes"] > 1:
-            processes = Processes(options["processes"])
+            processes = Processes(options["processes"], _lease_of(options), _grace(options))
             shutdown.on_second(processes.end)
             code = processes.run(shutdown.wait)
         else:
@@ -104,6 +105,7 @@ class Command(BaseCommand):
 
 
 def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None) -> int:
+    pulse = Pulse().begin()
     for worker in workers:
         worker.start()
 
@@ -117,6 +119,8 @@ def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None
             shutdown.ask()
     settled = sum(worker.settled for worker in workers)
     logger.info("ended: settled %d run%s", settled, "s" * (settled != 1))
+    if not shutdown.asked:
+        pulse.done()
     return 0
 
 
@@ -132,6 +136,10 @@ def _reloading(shutdown: Shutdown, options: dict[str, Any]) -> Reloading | None:
 
 def _pace(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("concurrency", "lease", "poll", "grace", "until_idle", "max_jobs")}
+
+
+def _lease_of(options: dict[str, Any]) -> float:
+    return (conf.lease() if options["lease"] is None else int(options["lease"])) / 1e6
 
 
 def _grace(options: dict[str, Any]) -> float:
