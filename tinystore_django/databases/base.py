@@ -142,10 +142,6 @@ class Database(Statements):
         """Has this thread's connection wait for the lock of a whole database so long at most. At the end of a worker a
         handler that does not end may hold it; and the thread beside its loop has more to do than to wait."""
 
-    def is_busy(self, error: BaseException) -> bool:
-        """Whether a statement gave up waiting for that lock. It has done nothing, and may be tried again."""
-        return False
-
     def quick_reads(self) -> AbstractContextManager[Any]:
         """A block of statements that read little of much, and are not worth a long preparation."""
         return nullcontext()

@@ -123,10 +123,6 @@ class SQLite(SQLiteRounds):
                     raise
             time.sleep(self.ASK)
 
-    def is_busy(self, error: BaseException) -> bool:
-        cause = error.__cause__
-        return isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-
     def hasten(self, seconds: float = 1.0) -> None:
         self.connection.ensure_connection()
         driver: Any = self.connection.connection

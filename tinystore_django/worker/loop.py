@@ -51,7 +51,7 @@ class Loop(threading.Thread):
         self._unsettled: list[Ended] = []
         self._late: list[Held] = []  # claimed too late to be started
         self._running: Counter[str] = Counter()
-        self._unsure = self._idle = False
+        self._unsure = self._idle = self.gave_up = False
         self._doubtful: set[Fence] = set()  # runs whose settle may have been done without an answer
         self._stops_at: float | None = None
 
@@ -93,7 +93,7 @@ class Loop(threading.Thread):
             self._ends.sleep(pause)
 
     def _over(self) -> bool:
-        if self._stops_at is not None and time.monotonic() >= self._stops_at:
+        if self.gave_up or (self._stops_at is not None and time.monotonic() >= self._stops_at):
             return True
         stopping = (
             self._stops_at is not None or self._pace.had_all(self.settled) or (self._idle and self._pace.until_idle)
@@ -119,7 +119,8 @@ class Loop(threading.Thread):
             self._unsure = True
             self._doubtful.update(one.task.held.fence for one in self._unsettled)
             drop(self._hold.alias)
-            return self._patience.lost(error)
+            pause = self._patience.lost(error)
+            self.gave_up = self._patience.unanswered > self._pace.waits
         return pause
 
     def _turn(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -11,6 +12,12 @@ class Pace:
     poll: float  # seconds
     until_idle: bool = False
     max_jobs: int | None = None
+    grace: float = math.inf  # seconds
+
+    @property
+    def waits(self) -> float:
+        """How many seconds it waits for a database that does not answer: a command of cron's must not pile up."""
+        return self.grace if self.until_idle else math.inf
 
     def had_all(self, settled: int) -> bool:
         """Whether so many runs are all that it was to settle."""

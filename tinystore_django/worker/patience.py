@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from django.db import Error
 
+from ..databases.troubles import beyond_waiting
 from ..log import logger
 
 FIRST, LONGEST = 0.1, 5.0  # seconds
@@ -21,7 +22,7 @@ class Patience:
         self._alias = alias
         self._who = who
         self._lock = threading.Lock()
-        self._said = -EVERY
+        self._said: dict[str | None, float] = {}  # when what was said last
         self._pauses = threading.local()
         self._waiting: list[Callable[[], object]] = []  # what ends the pause of each thread
 
@@ -31,17 +32,30 @@ class Patience:
 
     def lost(self, error: Exception) -> float:
         """Notes a failure, and says for how many seconds to pause."""
+        now = time.monotonic()
         pause: float = getattr(self._pauses, "next", FIRST)
+        if pause == FIRST:
+            self._pauses.since = now
         self._pauses.next = min(2 * pause, LONGEST)
+        why = beyond_waiting(error)
         with self._lock:
-            if time.monotonic() - self._said >= EVERY:
-                self._said = time.monotonic()
-                self._say(error)
+            # What waiting does not mend is said at once, whatever was said before.
+            if now - self._said.get(why, -EVERY) >= EVERY:
+                self._said[why] = now
+                self._say(error, why)
         return pause
 
-    def _say(self, error: Exception) -> None:
-        if isinstance(error, (Error, OSError)) or type(error).__module__.startswith("psycopg"):
-            first_line = (str(error).splitlines() or [type(error).__name__])[0]
+    @property
+    def unanswered(self) -> float:
+        """For how many seconds this thread's work has not gone well."""
+        fails = getattr(self._pauses, "next", FIRST) > FIRST
+        return time.monotonic() - self._pauses.since if fails else 0.0
+
+    def _say(self, error: Exception, why: str | None) -> None:
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        if why is not None:
+            logger.error("database %r: %s, which waiting does not mend: %s", self._alias, why, first_line)
+        elif isinstance(error, (Error, OSError)) or type(error).__module__.startswith("psycopg"):
             logger.warning("database %r: %s; going on as soon as it answers", self._alias, first_line)
         else:
             logger.error("%s of database %r stumbled, and goes on", self._who, self._alias, exc_info=error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from django.db import OperationalError, ProgrammingError, connections
+from django.db import Error, ProgrammingError, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from ..databases import database
@@ -91,8 +91,8 @@ def unfit(alias: str) -> str | None:
     return None
 
 
-def await_database(worker: Worker, is_stopping: Callable[[float], bool]) -> None:
-    """Waits until the database answers and is ready; until it is to stop, at the longest.
+def await_database(worker: Worker, is_stopping: Callable[[float], bool]) -> bool:
+    """Waits until the database answers and is ready, or it is to stop; False where that takes longer than it waits.
 
     Raises:
         InvalidError: it answers, and is not ready.
@@ -101,13 +101,16 @@ def await_database(worker: Worker, is_stopping: Callable[[float], bool]) -> None
     while not is_stopping(pause):
         try:
             check_ready(alias)
-        except OperationalError as error:
+        except Error as error:
             pause = worker.patience.lost(error)
+            if worker.patience.unanswered > worker.waits:
+                return False
         else:
-            return
+            return True
         finally:
             # Nothing is connected when the threads or processes start.
             connections[alias].close()
+    return True
 
 
 def described(workers: Iterable[Worker]) -> list[str]:

@@ -13,6 +13,7 @@ from django.db import Error
 
 from ..databases import database
 from ..databases.rows import Held, Renewal
+from ..databases.troubles import is_busy
 from ..lifecycle.clearing import BATCH, clear, clear_progress
 from .connections import close_all
 from .hold import Hold, drop, let_go, refresh
@@ -99,7 +100,7 @@ class Upkeep(threading.Thread):
 
     def _failed(self, error: Exception) -> float:
         """Says for how many seconds to pause after an error."""
-        if database(self._hold.alias).is_busy(error):  # it goes round, so that a cancel is told meanwhile
+        if is_busy(error):  # it goes round, so that a cancel is told meanwhile
             self._busy_since = min(self._busy_since, time.monotonic())
             if time.monotonic() > self._busy_since + self._every:
                 self._patience.lost(error)

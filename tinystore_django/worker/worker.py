@@ -63,7 +63,8 @@ class Worker:
         self._hold = Hold(self.declarations, conf.lease() if lease is None else lease, self.woken)
         self._hold.on_settled = on_settled or self._hold.on_settled
         self.patience = Patience(self.alias)
-        pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs)
+        pace = Pace(self.slots, self.poll / 1e6, until_idle, max_jobs, self.grace)
+        self.waits = pace.waits
         self._loop = Loop(self._hold, pace, self.patience)
         self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience, self._hold.moves)
         self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost, at_once=True)
@@ -82,6 +83,11 @@ class Worker:
     def settled(self) -> int:
         """How many runs it has settled."""
         return self._loop.settled
+
+    @property
+    def gave_up(self) -> bool:
+        """Whether it ended since its database did not answer for longer than it `waits`."""
+        return self._loop.gave_up
 
     @property
     def abandoned(self) -> bool:

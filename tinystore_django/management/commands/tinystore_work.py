@@ -84,8 +84,10 @@ class Command(BaseCommand):
         if silent := without_handler(options["queues"]):
             self._say(f"no handler, not run: {', '.join(silent)}")
         workers = [Worker(some, **_pace(options)) for some in _by_database(declarations)]
+        pulse = Pulse().begin()
         for worker in workers:
-            await_database(worker, shutdown.wait)
+            if not await_database(worker, shutdown.wait):
+                return _gave_up(worker, pulse), None
         if shutdown.asked:
             return 0, None
         for line in [] if is_child() else described(workers):
@@ -96,7 +98,7 @@ class Command(BaseCommand):
             shutdown.on_second(processes.end)
             code = processes.run(shutdown.wait)
         else:
-            code = _work(workers, shutdown, reloading)
+            code = _work(workers, shutdown, reloading, pulse)
         return code, reloading.restart if reloading and reloading.wanted else None
 
     def _say(self, line: str) -> None:
@@ -104,8 +106,7 @@ class Command(BaseCommand):
             say(self.stdout, line)
 
 
-def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None) -> int:
-    pulse = Pulse().begin()
+def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None, pulse: Pulse) -> int:
     for worker in workers:
         worker.start()
 
@@ -119,9 +120,21 @@ def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None
             shutdown.ask()
     settled = sum(worker.settled for worker in workers)
     logger.info("ended: settled %d run%s", settled, "s" * (settled != 1))
+    for worker in workers:
+        if worker.gave_up:
+            return _gave_up(worker, pulse)
     if not shutdown.asked:
         pulse.done()
     return 0
+
+
+def _gave_up(worker: Worker, pulse: Pulse) -> int:
+    """Ends a command that is to end by itself, and cannot; its exit code."""
+    logger.error(
+        "database %r: no answer for %.0f s, the grace: --until-idle waits no longer", worker.alias, worker.waits
+    )
+    pulse.done()
+    return 1
 
 
 def _reloading(shutdown: Shutdown, options: dict[str, Any]) -> Reloading | None:
