@@ -26,13 +26,10 @@ from .ends import Ends
 from .execution import Ended, Task, broken, carry_out, new_task
 from .hold import Hold, drop, let_go, refresh
 from .leaving import leave
-from .pace import Pace
+from .pace import TRY_AGAIN, Pace
 from .patience import Patience
 from .pool import Pool
 from .upkeep import FAREWELL
-
-# Seconds before rows that another transaction holds are tried again.
-TRY_AGAIN = 0.1
 
 
 class Loop(threading.Thread):

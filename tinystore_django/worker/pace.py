@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+# Seconds before rows that another transaction holds are tried again.
+TRY_AGAIN = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
