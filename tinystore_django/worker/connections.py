@@ -71,13 +71,15 @@ class Care:
     def __exit__(self, *error: object) -> None:
         """Rolls back and closes whatever is not as a fresh connection would be."""
         _here.handles = self._handled
-        before = self._kept
         for connection in self._all():
-            self._put_in_order(connection, before.get(connection))
+            self._put_in_order(connection, self._kept.get(connection))
         _here.changed.clear()
 
     def mend(self, idle: bool = True) -> None:
         """Closes those that died or were left in a transaction; if `idle`, the old and the changed ones as well."""
+        if self._shared and idle:
+            for connection in [one for one, kept in self._kept.items() if kept.changed()]:
+                _drop(connection)
         self._kept = {one: self._kept.get(one) or Kept(one, self._shared) for one in self._all()}
         for connection, kept in self._kept.items():
             if connection.connection is not None:

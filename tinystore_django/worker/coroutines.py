@@ -7,11 +7,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context
 
 from asgiref.sync import sync_to_async
 
 from ..log import logger
 from .connections import Care, close_all
+from .contexts import beginning
 from .execution import Ended, Task, aperform, broken
 
 # Seconds that what is left at the loop's end has to answer its cancelling.
@@ -25,6 +27,7 @@ class Coroutines:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._context = Context()  # that each run gets a copy of
         self._tasks: set[asyncio.Task[None]] = set()
         self._given: deque[tuple[Task, Callable[[Ended], object]]] = deque()
         self._called = False  # whether the loop was told of those given: it is woken once for many
@@ -66,7 +69,9 @@ class Coroutines:
         while self._given:
             # Past the loop's task factory, which may be one that a handler has left there. And the loop itself holds
             # its tasks only weakly.
-            self._tasks.add(asyncio.Task(self._perform(*self._given.popleft()), loop=loop))
+            self._tasks.add(
+                asyncio.Task(self._perform(*self._given.popleft()), loop=loop, context=self._context.copy())
+            )
 
     async def _perform(self, task: Task, on_ended: Callable[[Ended], object]) -> None:
         try:
@@ -110,6 +115,7 @@ class Coroutines:
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
+        self._context = beginning()
         try:
             self._run_on(loop)
             loop.set_task_factory(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 from typing import NamedTuple
 
 from django.db import Error, transaction
@@ -204,7 +205,8 @@ class _Here:
         return ended
 
     def _call(self, task: Task) -> Ended:
-        return perform(task) if self._alone is None else self._alone.perform(task)
+        # In a context of its own, as in a worker; the caller's stays as it is.
+        return Context().run(perform if self._alone is None else self._alone.perform, task)
 
     def _settle(self, ended: Ended) -> str | None:
         with database(self._hold.alias).own_transaction():

@@ -19,13 +19,15 @@ IDLE = 10.0
 # Seconds for which a look at a connection's socket, which costs no query, is believed.
 SEEN = 0.05
 
-# The attributes that Django itself changes from query to query. Others are the project's, as a tenant's schema is.
+# The attributes that Django itself changes, as its backends connect and from query to query. Others are the
+# project's, as a tenant's schema is.
 DJANGOS = frozenset(
     {
         "connection", "autocommit", "in_atomic_block", "savepoint_state", "savepoint_ids", "atomic_blocks",
         "commit_on_exit", "needs_rollback", "rollback_exc", "close_at", "closed_in_transaction", "errors_occurred",
         "health_check_enabled", "health_check_done", "run_on_commit", "run_commit_hooks_on_set_autocommit_on",
-        "isolation_level", "_named_cursor_idx", "close_if_health_check_failed",
+        "isolation_level", "transaction_mode", "init_commands", "operators", "pattern_ops",
+        "_named_cursor_idx", "close_if_health_check_failed",
     }
 )  # fmt: skip
 PLAIN = (str, int, float, bool, type(None))

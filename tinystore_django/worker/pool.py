@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from ..log import logger
 from .connections import Care, close_all
+from .contexts import beginning
 
 Call = Callable[[Care], object]
 
@@ -77,11 +78,11 @@ class Pool:
     def _run(self) -> None:
         bell = threading.Lock()
         bell.acquire()
-        care = Care()
+        care, context = Care(), beginning()
         self._came()
         try:
             while (call := self._next(bell)) is not None:
-                self._perform(call, care)
+                context.copy().run(self._perform, call, care)
         finally:
             close_all()
 
