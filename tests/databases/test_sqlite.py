@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
 
 from tests.byhand import Hand, rolled_back
 from tinystore_django import Store
@@ -72,3 +72,14 @@ def test_ids_are_taken_however_djangos_version_writes_their_index(released: str,
 
         assert [queue.add(None, id="x"), queue.add(None, id="x")] == [True, False]
         assert queue.add_many(["x", "y"], id=str) == 1
+
+
+def test_a_database_in_memory_is_seen_by_its_own_thread_alone_however_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = {}
+    for name in ("file::memory:?cache=shared", ":memory:", "file:jobs.sqlite3?mode=rwc"):
+        monkeypatch.setitem(connection.settings_dict, "NAME", name)
+        alone[name] = database("default").is_alone()
+
+    assert list(alone.values()) == [True, True, False]

@@ -56,8 +56,7 @@ class SQLite(SQLiteRounds):
         self._versions = local()  # each connection counts the commits of the others
 
     def is_alone(self) -> bool:
-        connection: Any = self.connection
-        return self.in_transaction() or connection.is_in_memory_db()
+        return self.in_transaction() or file_of(self._name) is None
 
     @property
     def _name(self) -> str:
