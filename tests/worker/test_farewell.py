@@ -59,6 +59,29 @@ def test_what_a_handler_leaves_behind_does_not_keep_the_process_past_its_grace()
 
 
 @pytest.mark.once
+def test_a_main_thread_that_gets_no_answer_keeps_no_process_that_was_asked_to_stop() -> None:
+    code = """
+import os, signal, sys, threading, time
+from django.core.management import execute_from_command_line
+from tinystore_django.worker import farewell
+from tinystore_django.worker.worker import Worker
+import tinystore_django.management.commands.tinystore_work as command
+command.OVERDUE = 1.0
+sys.argv = ["manage.py", "tinystore_work", "marks", "--grace=0s"]
+
+def start(worker):
+    os.kill(os.getpid(), signal.SIGTERM)
+    while True:
+        time.sleep(60)
+
+Worker.start = start
+execute_from_command_line(sys.argv)
+"""
+    with script(code) as program:
+        assert program.wait(20) == 0
+
+
+@pytest.mark.once
 def test_hooks_of_the_processs_end_have_their_turn() -> None:
     with command("atexit.register(print, 'sent')") as program:
         assert program.wait() == 0

@@ -15,15 +15,19 @@ from types import TracebackType
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Seconds that Python's own end has at the least: for hooks that send what they gathered, such as an error tracker's.
 LEAST = 1.0
+# Seconds past the grace in which a worker that was asked to stop has long ended, and a parent of such workers.
+OVERDUE, PARENTS = 15.0, 18.0
+# Seconds between two looks whether it is to end earlier or later.
+LOOK = 0.2
 
 
 class Farewell(threading.Thread):
     """Ends the process once its command has ended: what a handler has left behind, such as an executor that is at
-    work, a pool of processes or a slow hook of atexit, does not keep it past `ends_at`."""
+    work, a pool of processes or a slow hook of atexit, does not keep it past its bound."""
 
     def __init__(self) -> None:
         super().__init__(name="tinystore-farewell", daemon=True)
-        self.ends_at = 0.0  # of time.monotonic()
+        self._ends_at = 0.0  # of time.monotonic()
         self._code = 1
         self._begins = threading.Event()
         self._hooks = 0
@@ -38,11 +42,23 @@ class Farewell(threading.Thread):
         self._code = _code(error)
         atexit.register(self._leave)
         self._hooks = atexit._ncallbacks()
+        if not self._begins.is_set():
+            self.bound(LEAST)
+
+    def asked(self, seconds: float) -> None:
+        """Bounds the process once it is asked to stop: a statement without an answer may keep its main thread, too."""
+        self._code = 0
+        self.bound(seconds)
+
+    def bound(self, seconds: float) -> None:
+        """Has the process end within so many seconds; what was said before holds no more."""
+        self._ends_at = time.monotonic() + max(LEAST, seconds)
         self._begins.set()
 
     def run(self) -> None:
         self._begins.wait()
-        time.sleep(max(LEAST, self.ends_at - time.monotonic()))
+        while (left := self._ends_at - time.monotonic()) > 0:
+            time.sleep(min(left, LOOK))
         os._exit(self._code)
 
     def _leave(self) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import time
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -22,7 +22,7 @@ from tinystore_django.management.saying import say
 from tinystore_django.options import whole
 from tinystore_django.registry import Declaration
 from tinystore_django.timing.durations import duration
-from tinystore_django.worker.farewell import Farewell, line_by_line
+from tinystore_django.worker.farewell import OVERDUE, PARENTS, Farewell, line_by_line
 from tinystore_django.worker.processes import Processes, is_child, orphaned
 from tinystore_django.worker.pulse import Pulse
 from tinystore_django.worker.reloading import Reloading
@@ -69,15 +69,21 @@ class Command(BaseCommand):
         shutdown = Shutdown()
         with shutdown.on_signals(to_the_end=self._farewell is not None):
             try:
+                self._bound(shutdown, options)
                 code, restart = self._run(shutdown, options)
             except InvalidError as error:
                 raise CommandError(str(error)) from error
             if self._farewell is not None:
-                self._farewell.ends_at = time.monotonic() + shutdown.left(_grace(options))
+                self._farewell.bound(shutdown.left(_grace(options)))
         if restart is not None:
             restart()
         if code:
             sys.exit(code)
+
+    def _bound(self, shutdown: Shutdown, options: dict[str, Any]) -> None:
+        if self._farewell is not None:
+            past = PARENTS if options["processes"] > 1 else OVERDUE
+            shutdown.on_asked(partial(self._farewell.asked, _grace(options) + past))
 
     def _run(self, shutdown: Shutdown, options: dict[str, Any]) -> tuple[int, Callable[[], object] | None]:
         declarations = chosen(options["queues"], options["exclude"])
