@@ -56,8 +56,10 @@ class Chosen:
     @cached_property
     def schedules(self) -> frozenset[int]:
         """The rows that an action on many leaves out: a schedule is operated by itself."""
+        if not self.many or self.jobs.query.is_empty():  # of an address that means nothing
+            return frozenset()
         named = [Name(queue)] if (queue := self.request.GET.get("queue")) else []
-        found = rows_of_schedules(self.jobs.db, named) if self.many else {}
+        found = rows_of_schedules(self.jobs.db, named)
         return frozenset(row for name, row in found.items() if not timetable.is_of_queue(self.jobs.db, name))
 
     @cached_property
