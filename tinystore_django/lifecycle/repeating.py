@@ -13,6 +13,7 @@ from ..databases.names import queues
 from ..databases.repeating import by_id, named
 from ..jobs import LastRun
 from ..models import Job
+from ..values import is_text
 from . import flaws, notices
 from .changing import take_away
 from .locking import known, lock
@@ -53,7 +54,8 @@ class Repeating:
 def rows_of_schedules(alias: str, names: Collection[Name] = ()) -> dict[str, int]:
     """The primary keys of the schedules' jobs, by name; only of those named, if any are."""
     asked = {name.queue for name in names if name.key in (None, name.queue)} if names else queues(alias)
-    return named(alias, sorted(asked))
+    # What no database can keep is nobody's name, and PostgreSQL refuses to look for it.
+    return named(alias, sorted(filter(is_text, asked)))
 
 
 def read(alias: str, rows: Collection[int]) -> list[Repeating]:
