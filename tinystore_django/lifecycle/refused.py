@@ -30,6 +30,8 @@ LONGEST_TRACEBACK = 40_000
 
 def settle_all(alias: str, finished: Sequence[Finished]) -> Settling:
     """Settles runs together, in one transaction; each alone where the database refuses that."""
+    if not finished:  # as in most rounds, which a transaction more would hold up
+        return Settling({}, ())
     try:
         with _transaction(alias):
             return settle(alias, finished)
