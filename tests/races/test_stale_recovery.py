@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.project.jobs import marks
-from tinystore_django.lifecycle import claiming, leasing
+from tinystore_django.lifecycle import claiming, leasing, refused
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.settling import Finished, settle
 from tinystore_django.models import Job as Row
@@ -29,7 +29,7 @@ def test_a_run_that_ends_while_it_is_taken_for_lost_has_ended(ending: Ending, mo
         assert held.fence in own.outcomes
         return settle(alias, lost)
 
-    monkeypatch.setattr(leasing, "settle", settle_late)
+    monkeypatch.setattr(refused, "settle", settle_late)
     swept = leasing.sweep("default", lambda queue: marks._declaration.options)
 
     assert swept == {}

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from tests.byhand import how, rolled_back
 from tests.programs import other_settings, script
 from tests.project.models import Order
 from tinystore_django import InvalidError, Queue, Run, RunStopped, Store, models
+from tinystore_django.databases import sqlite
 from tinystore_django.testing import Clock
 
 pytestmark = pytest.mark.django_db
@@ -177,7 +178,7 @@ def test_outside_of_an_atomic_step_it_can(emails: Queue[Any]) -> None:
 def test_beside_a_database_in_memory_no_thread_is_started(
     concurrency: int | None, emails: Queue[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "is_in_memory_db", lambda: True)
+    monkeypatch.setattr(sqlite, "file_of", lambda name: None)
     threads: set[str] = set()
     seen: list[bool] = []
     emails.add("a", id="x")

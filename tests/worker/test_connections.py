@@ -254,6 +254,7 @@ def test_a_connection_that_a_handler_put_in_the_place_of_ours_is_looked_after_as
             leave_open("default")
         assert not connections["default"].in_atomic_block
     connections["default"] = before
+    assert before.execute_wrappers == []
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])

@@ -80,7 +80,9 @@ class Care:
         if self._shared and idle:
             for connection in [one for one, kept in self._kept.items() if kept.changed()]:
                 _drop(connection)
-        self._kept = {one: self._kept.get(one) or Kept(one, self._shared) for one in self._all()}
+        before, self._kept = self._kept, {one: self._kept.get(one) or Kept(one, self._shared) for one in self._all()}
+        for connection in before.keys() - self._kept.keys():  # a handler put another in its place
+            _leave(connection, before[connection])
         for connection, kept in self._kept.items():
             if connection.connection is not None:
                 if idle and connection.alias in _here.changed:
@@ -136,10 +138,14 @@ class Care:
     def end(self) -> None:
         """Has no change noted any more, in those where it was not before."""
         for connection, kept in self._kept.items():
-            # It need not be the last: the handler may have added some.
-            if kept.is_watched and _note_change in connection.execute_wrappers:
-                connection.execute_wrappers.remove(_note_change)
-            kept.end()
+            _leave(connection, kept)
+
+
+def _leave(connection: BaseDatabaseWrapper, kept: Kept) -> None:
+    # It need not be the last: the handler may have added some.
+    if kept.is_watched and _note_change in connection.execute_wrappers:
+        connection.execute_wrappers.remove(_note_change)
+    kept.end()
 
 
 def _forget() -> None:
