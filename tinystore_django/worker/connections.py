@@ -60,6 +60,7 @@ class Care:
         self._shared = shared
         self._lent = lent
         self._kept: dict[BaseDatabaseWrapper, Kept] = {}
+        self._is_known = False  # whether these are the thread's connections
         self._unusable: set[str] = set()
         self._handled = False
 
@@ -71,8 +72,10 @@ class Care:
     def __exit__(self, *error: object) -> None:
         """Rolls back and closes whatever is not as a fresh connection would be."""
         _here.handles = self._handled
-        for connection in self._all():
+        present = self._all()
+        for connection in present:
             self._put_in_order(connection, self._kept.get(connection))
+        self._is_known = self._is_known and present == list(self._kept)
         _here.changed.clear()
 
     def mend(self, idle: bool = True) -> None:
@@ -80,9 +83,8 @@ class Care:
         if self._shared and idle:
             for connection in [one for one, kept in self._kept.items() if kept.changed()]:
                 _drop(connection)
-        before, self._kept = self._kept, {one: self._kept.get(one) or Kept(one, self._shared) for one in self._all()}
-        for connection in before.keys() - self._kept.keys():  # a handler put another in its place
-            _leave(connection, before[connection])
+        if self._shared or not self._is_known:  # between two runs of a thread nothing puts another in their place
+            self._know(self._all())
         for connection, kept in self._kept.items():
             if connection.connection is not None:
                 if idle and connection.alias in _here.changed:
@@ -90,6 +92,12 @@ class Care:
                     _here.changed.discard(connection.alias)
                 else:
                     kept.prepare(idle)
+
+    def _know(self, present: list[BaseDatabaseWrapper]) -> None:
+        before, self._kept = self._kept, {one: self._kept.get(one) or Kept(one, self._shared) for one in present}
+        for connection in before.keys() - self._kept.keys():  # a handler put another in its place
+            _leave(connection, before[connection])
+        self._is_known = True
 
     def watch(self) -> None:
         """Until `end`, has each of them looked at before its first statement of a run, and noted what a statement
@@ -115,10 +123,14 @@ class Care:
                 connection.queries_log.clear()
         except Exception as error:  # of a backend or of what the handler has made of it
             logger.error("connection %r cannot be put in order: it is replaced", connection.alias, exc_info=error)
-            _drop(connection)
+            self._replace(connection)
         else:
             if changed and not self._lent:
-                _drop(connection)
+                self._replace(connection)
+
+    def _replace(self, connection: BaseDatabaseWrapper) -> None:
+        _drop(connection)
+        self._is_known = False
 
     def _all(self) -> list[BaseDatabaseWrapper]:
         usable = (self._usable(alias) for alias in connections if alias not in self._theirs)

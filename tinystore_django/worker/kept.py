@@ -51,6 +51,7 @@ class Kept:
         self.is_watched = False
         self._shared = shared  # by runs that are at work at once, so that any statement may be the first of one
         self._attributes = dict(vars(connection))
+        self._unchanged = self._attributes  # all of them, as they were when they were last gone through
         self._first = True
         self._raw = connection.connection
         self._since = self._used_at = self._seen_at = time.monotonic()
@@ -97,12 +98,17 @@ class Kept:
         """The attributes that code of the project's has given it since the beginning."""
         if self.connection.connection is None and type(self.connection).__module__.startswith("django."):
             return []
+        if vars(self.connection) == self._unchanged:
+            return []
         before = self._attributes
-        return [
+        changed = [
             name
             for name, value in vars(self.connection).items()
             if value is not before.get(name, self) and name not in DJANGOS and self._is_theirs(name, value)
         ]
+        if not changed:
+            self._unchanged = dict(vars(self.connection))
+        return changed
 
     def _is_theirs(self, name: str, value: object) -> bool:
         if isinstance(getattr(type(self.connection), name, None), cached_property):
