@@ -41,7 +41,7 @@ def test_a_killed_workers_job_is_run_again_by_another() -> None:
     assert (starts(), ends()) == ([1, 2], [2])
     assert Start.objects.last().at - killed < 3 + 4  # the lease, and something for a busy machine
     assert not Row.objects.exists()
-    assert len(second.said("id=k1", "the worker was lost")) == 1
+    assert len(second.said("INFO stumbles id=k1 attempt=1 lost: the worker was lost")) == 1
 
 
 def test_a_job_lost_in_its_last_attempt_has_failed() -> None:

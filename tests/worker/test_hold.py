@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -140,3 +141,22 @@ def test_claims_begin_at_the_first_job_again_once_it_has_put_some_back(hold: Hol
     hold.return_unknown()
     assert len(unknown) == 1
     assert hold.floors.starts() == {}
+
+
+def test_a_lost_run_is_a_line_as_any_other_and_a_warning_where_its_job_failed_for_good(
+    shop: Store, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    queues = [shop.queue("emails"), shop.queue("hooks", attempts=1)]
+    for queue in queues:
+        queue.add("a", id="x")
+        Hand().take_one(queue)
+    clock.advance("1m")
+
+    with caplog.at_level(logging.INFO, "tinystore_django"):
+        Hold([queue._declaration for queue in queues], LEASE).sweep()
+
+    assert {(one.levelname, one.getMessage()) for one in caplog.records} == {
+        ("INFO", "emails id=x attempt=1 lost: the worker was lost"),
+        ("WARNING", "hooks id=x attempt=1 failed: the worker was lost"),
+        ("WARNING", "took back 2 runs of workers that were lost"),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -16,7 +17,7 @@ from ..control import Control
 from ..databases import database
 from ..databases.rows import Fence, Held, Renewal
 from ..lifecycle import asides, flaws, leasing, stepping
-from ..lifecycle.aftermath import Ending
+from ..lifecycle.aftermath import LOST, Ending
 from ..lifecycle.counts import Counts
 from ..lifecycle.floors import Floors
 from ..lifecycle.refused import settle_all
@@ -149,8 +150,10 @@ class Hold:
         lost = leasing.sweep(self.alias, self.options_of)
         if lost:
             self.floors.forget()
-        for held in lost:
-            logger.warning("%s: the worker was lost", Control(self.alias, held))
+            logger.warning("took back %d run%s of workers that were lost", len(lost), "s" * (len(lost) != 1))
+        for held, outcome in lost.items():
+            level = logging.WARNING if outcome == "failed" else logging.INFO
+            logger.log(level, "%s %s: %s", Control(self.alias, held), outcome, LOST)
             self.moves.note(held.queue)
         return lost
 
