@@ -79,6 +79,12 @@ NO_HANDLERS = {
     "a keyword": (lambda value, *, key: None, r"takes \(value, \*, key\): write"),
     "a default": (lambda value, dry=False: None, "would get the run as 'dry', which has a default: name it run"),
     "a wrapped default": (wrapped(lambda value, dry=False: None), "would get the run as 'dry'"),
+    "run as the third": (lambda value, more, run=None: None, r"takes \(value, more, run=None\): .* as 'more', write"),
+    "run as the first": (lambda run, value: None, r"takes \(run, value\): .* as 'value', write"),
+    "run by its name": (
+        lambda value, more, *, run=None: None,
+        r"takes \(value, more, \*, run=None\): .* as 'more', write",
+    ),
 }
 
 
@@ -96,7 +102,9 @@ def test_a_function_that_cannot_be_called_as_a_handler_is_refused_where_it_is_de
     assert emails._declaration.handler is None
 
 
-@pytest.mark.parametrize("fn", [lambda one, two: None, lambda days=7: None, lambda *, days: None])
+@pytest.mark.parametrize(
+    "fn", [lambda one, two: None, lambda days=7: None, lambda *, days: None, lambda days, run=None: None]
+)
 def test_a_function_that_cannot_be_called_as_a_schedules_handler_is_refused(fn: Any, shop: Store) -> None:
     nightly = shop.schedule("nightly", every="1h")
 

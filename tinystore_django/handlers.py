@@ -54,23 +54,25 @@ def _takes_run(fn: Callable[..., Any], of: str, values: int) -> bool:
         return False
     passed_on = inner if _binds(outer, values + 1) else outer
     takes_run = _binds(passed_on, values + 1)
+    wanted = "(value) or (value, run)" if values else "() or (run)"
     if not (_binds(outer, values + takes_run) and _binds(passed_on, values + takes_run)):
-        wanted = "(value) or (value, run)" if values else "() or (run)"
         raise InvalidError(f"handler {named(fn)} of {of} takes {brief(str(passed_on))}: write it as {wanted}")
-    if takes_run and (name := _has_default(passed_on, values)):
-        raise InvalidError(
-            f"handler {named(fn)} of {of} would get the run as {name!r}, which has a default: "
-            f"name it run, or write * before it to keep its default"
-        )
+    if takes_run:
+        _check_place(passed_on, values, f"handler {named(fn)} of {of}", wanted)
     return takes_run
 
 
-def _has_default(signature: inspect.Signature, place: int) -> str | None:
-    """The name of the parameter there, if it has a default of its own and is not named run."""
+def _check_place(signature: inspect.Signature, place: int, handler: str, wanted: str) -> None:
+    """Checks that what would get the run is not meant for something else."""
     for one in [one for one in signature.parameters.values() if one.kind in POSITIONAL][place : place + 1]:
-        if one.default is not one.empty and one.name != "run":
-            return one.name
-    return None
+        if one.name != "run" and "run" in signature.parameters:
+            takes = brief(str(signature))
+            raise InvalidError(f"{handler} takes {takes}: it would get the run as {one.name!r}, write it as {wanted}")
+        if one.name != "run" and one.default is not one.empty:
+            raise InvalidError(
+                f"{handler} would get the run as {one.name!r}, which has a default: "
+                f"name it run, or write * before it to keep its default"
+            )
 
 
 def _binds(signature: inspect.Signature, count: int) -> bool:
