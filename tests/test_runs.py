@@ -142,6 +142,15 @@ def makes_its_own(value: str, run: Run) -> Any:
         return run.fail(ValueError("no such user"))
 
 
+def gives_up_later(value: str, run: Run) -> Any:
+    kept: Exception | None = None
+    try:
+        fails()
+    except KeyError as error:
+        kept = error
+    return run.fail(kept)
+
+
 async def aretries(value: str, run: Run) -> Any:
     return retries(value, run)
 
@@ -150,6 +159,7 @@ KEPT = [
     (retries, "'user'"),
     (aretries, "'user'"),
     (gives_up, "'user'"),
+    (gives_up_later, "'user'"),
     (explains, "no such user"),
     (makes_its_own, "no such user"),
 ]
@@ -165,6 +175,7 @@ def test_an_answer_in_an_except_keeps_the_exception_that_is_being_handled(
     assert kept.error == error
     assert "in fails" in (kept.traceback or "")
     assert "KeyError: 'user'" in (kept.traceback or "")
+    assert ("ValueError: no such user" in (kept.traceback or "")) == (answer is makes_its_own)
 
 
 @pytest.mark.django_db

@@ -89,6 +89,7 @@ def test_a_commit_is_heard_however_the_file_is_named(how: str, tmp_path: Path, m
         writer.execute("create table job (value text)")
         while listener.wait(0.1):
             pass
+        listener.changed_at -= FileListener.COMMIT  # from here on the file alone tells
         writer.execute("insert into job values ('a')")
 
         assert listener.wait(5) == {ANY}
