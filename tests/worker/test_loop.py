@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -354,3 +355,15 @@ def test_what_ended_during_a_long_claim_is_settled_before_anything_is_given_back
 
     assert left[0] == {"late"}
     assert how(queue.get("late")) == ("waiting", 0, None)
+
+
+def test_a_worker_whose_poll_lease_and_grace_are_ages_runs_what_is_added(shop: Store) -> None:
+    queue, seen = shop.queue("emails", str, timeout=timedelta.max), []
+    queue.handler(seen.append)
+    ages = 99_999 * 7 * 24 * 3600 * 1_000_000
+
+    with Worker([queue._declaration], poll=ages, lease=ages, grace=ages).start() as worker:
+        for value in "ab":
+            queue.add(value)
+            wait_for(lambda value=value: value in seen)
+        assert not worker.is_broken

@@ -95,3 +95,18 @@ def test_one_thread_watches_all_runs() -> None:
 
     watchers = [thread for thread in threading.enumerate() if thread is watch._thread]
     assert len(watchers) == 1
+
+
+def test_a_timeout_of_ages_costs_the_other_runs_nothing() -> None:
+    watch = Watch()
+    endless, _ = control("endless")
+    short, told = control("short")
+
+    with over(watch, endless, 10**20):
+        thread = watch._thread
+        with over(watch, short, 20_000):
+            assert told.wait(DEADLINE)
+
+    assert (endless.why, short.why) == (None, "timeout")
+    assert thread is not None
+    assert thread.is_alive()

@@ -10,17 +10,18 @@ from ..databases import database
 from ..databases.listening import ANY, WATCHED, Listener
 from .connections import close_all
 from .moves import Moves
+from .part import Part
 from .patience import Patience
 from .wake import Wake
 
 
-class Listening(threading.Thread):
+class Listening(Part):
     """One listener at a time; a lost one is replaced, and the loop looks for what was added meanwhile."""
 
     TURN = 0.2  # seconds of listening between two looks at whether to stop
 
     def __init__(self, alias: str, queues: Collection[str], wake: Wake, patience: Patience, moves: Moves) -> None:
-        super().__init__(name="tinystore-listening", daemon=True)
+        super().__init__("tinystore-listening")
         self._alias = alias
         self._queues = queues
         self._wake = wake
@@ -43,7 +44,7 @@ class Listening(threading.Thread):
         """Ends its pause."""
         self._woken.set()
 
-    def run(self) -> None:
+    def work(self) -> None:
         try:
             while not self._stopping and self._listen():
                 pass

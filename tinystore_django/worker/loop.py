@@ -27,16 +27,17 @@ from .execution import Ended, Task, broken, carry_out, new_task
 from .hold import Hold, drop, let_go, refresh
 from .leaving import leave
 from .pace import TRY_AGAIN, Pace
+from .part import Part
 from .patience import Patience
 from .pool import Pool
 from .upkeep import FAREWELL
 
 
-class Loop(threading.Thread):
+class Loop(Part):
     """One thread, one connection; the handlers have their own."""
 
     def __init__(self, hold: Hold, pace: Pace, patience: Patience) -> None:
-        super().__init__(name="tinystore-loop", daemon=True)
+        super().__init__("tinystore-loop")
         self.settled, self.ended = 0, threading.Event()
         self._hold = hold
         self._pace = pace
@@ -64,7 +65,7 @@ class Loop(threading.Thread):
         """Whether it was to have ended for a while: a statement of it gets no answer, as from a server that hangs."""
         return self._stops_at is not None and time.monotonic() > self._stops_at + 2 * FAREWELL
 
-    def run(self) -> None:
+    def work(self) -> None:
         try:
             database(self._hold.alias).own_thread()
             self._go_round()

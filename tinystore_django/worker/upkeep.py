@@ -17,6 +17,7 @@ from ..databases.troubles import is_busy
 from ..lifecycle.clearing import BATCH, clear, clear_progress
 from .connections import close_all
 from .hold import Hold, drop, let_go, refresh
+from .part import Part
 from .patience import Patience
 
 # Seconds between two looks for cancelled jobs, while a run has been in progress for as long: told within a second.
@@ -35,13 +36,13 @@ FAREWELL = 3.0
 REST = 3.0
 
 
-class Upkeep(threading.Thread):
+class Upkeep(Part):
     """A thread with a connection of its own, so that no handler and no round keeps it from renewing."""
 
     def __init__(
         self, hold: Hold, patience: Patience, on_lost: Callable[[dict[Held, str]], object], at_once: bool = False
     ) -> None:
-        super().__init__(name="tinystore-upkeep", daemon=True)
+        super().__init__("tinystore-upkeep")
         self._hold = hold
         self._patience = patience
         self._on_lost = on_lost
@@ -65,7 +66,7 @@ class Upkeep(threading.Thread):
         """Ends its sleep: it looks what there is to do, such as progress to write, or watchers to tell."""
         self._woken.set()
 
-    def run(self) -> None:
+    def work(self) -> None:
         try:
             with database(self._hold.alias).read_committed():
                 while not self._stopping:

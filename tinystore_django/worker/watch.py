@@ -54,7 +54,7 @@ class Watch:
         self._begin_anew()
 
     def _awake(self, at: float) -> None:
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             thread = threading.Thread(target=self._run, name="tinystore-watch", daemon=True)
             thread.start()
             self._thread = thread

@@ -21,6 +21,7 @@ from .listening import Listening
 from .loop import Loop
 from .opening import Opening
 from .pace import Pace
+from .part import Part
 from .patience import Patience
 from .upkeep import FAREWELL, Upkeep
 
@@ -71,6 +72,8 @@ class Worker:
         self._hold.on_progress = self._upkeep.wake
         for end_pause in (self._loop.wake.set, self._upkeep.wake, self._listening.wake):
             self.patience.on_well(end_pause)
+        for part in self._parts:
+            part.on_broken = self.ask_to_stop
         self._unsubscribe: Callable[[], object] = lambda: None
 
     @property
@@ -90,6 +93,15 @@ class Worker:
         return self._loop.gave_up
 
     @property
+    def _parts(self) -> tuple[Part, ...]:
+        return self._loop, self._listening, self._upkeep
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether one of its own threads was ended by an error, and it with it."""
+        return any(part.is_broken for part in self._parts)
+
+    @property
     def abandoned(self) -> bool:
         """Whether it ended with handlers still at work, whose jobs it gave back if the database answered."""
         return self._has_ended() and (not self._loop.ended.is_set() or bool(self._hold.runs))
@@ -107,8 +119,8 @@ class Worker:
             self.patience.lost(error)
         self._hold.openings.append(self._take_lost)
         self._unsubscribe = notices.subscribe(self.alias, self._on_notice)
-        for thread in (self._loop, self._listening, self._upkeep):
-            thread.start()
+        for part in self._parts:
+            part.start()
         return self
 
     def wait(self, seconds: float | None = None) -> bool:

@@ -122,10 +122,12 @@ def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None
 
     shutdown.on_asked(stop)
     while not all(worker.wait(0.5) for worker in workers):
-        if orphaned() and not shutdown.asked:
+        if (orphaned() or any(worker.is_broken for worker in workers)) and not shutdown.asked:
             shutdown.ask()
     settled = sum(worker.settled for worker in workers)
     logger.info("ended: settled %d run%s", settled, "s" * (settled != 1))
+    if any(worker.is_broken for worker in workers):
+        return 1
     for worker in workers:
         if worker.gave_up:
             return _gave_up(worker, pulse)
