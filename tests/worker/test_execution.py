@@ -98,8 +98,13 @@ def test_an_answer_made_and_not_returned_is_a_failed_attempt_that_says_what_to_r
     )  # fmt: skip
 
 
-def test_two_answers_of_which_one_is_returned_are_a_failed_attempt(emails: Queue[Any]) -> None:
+@pytest.mark.parametrize("returned_first", [True, False])
+def test_two_answers_of_which_one_is_returned_are_a_failed_attempt(returned_first: bool, emails: Queue[Any]) -> None:
     def handler(value: str, run: Run) -> Any:
+        if returned_first:
+            answer = run.snooze("1m")
+            run.retry()
+            return answer
         run.retry()
         return run.snooze("1m")
 
