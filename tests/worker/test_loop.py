@@ -245,6 +245,26 @@ def test_a_job_that_failed_for_good_is_a_warning_with_its_errors_class(
     assert all(line.endswith("ms: KeyError: 'user'") for _, line in said)
 
 
+def test_a_job_that_had_no_attempt_left_says_so(shop: Store, caplog: pytest.LogCaptureFixture) -> None:
+    queue, heard = shop.queue("emails", attempts=2), []
+    queue.add("a", id="x")
+    models.Job.objects.update(attempt=2, error="the worker was lost")
+
+    def settled(**about: Any) -> None:
+        heard.append((about["outcome"], about["error"]))
+
+    job_settled.connect(settled, sender="emails")
+    try:
+        with queue.work(print):
+            wait_for(lambda: heard)
+    finally:
+        job_settled.disconnect(settled, sender="emails")
+
+    assert heard == [("failed", "no attempt was left")]
+    assert [one.levelname for one in caplog.records if "ms: no attempt was left" in one.getMessage()] == ["WARNING"]
+    assert models.Job.objects.get().error == "the worker was lost"  # why it was
+
+
 @pytest.mark.parametrize("threads", [True, False], ids=["worker", "run_due"])
 def test_job_settled_has_the_exception_of_a_failure_and_the_jobs_primary_key(threads: bool, shop: Store) -> None:
     queue, heard = shop.queue("emails", str, attempts=1), []

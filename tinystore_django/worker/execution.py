@@ -51,7 +51,7 @@ class Task:
         """How it ends without being run: its row is damaged, or its attempts were used up before this claim."""
         if why := flaws.flaw(self.held):
             return Ending("failed", flaws.tell(self.control, why), raised=True)
-        return Ending("spent") if self.held.attempt > self.declaration.options.attempts else None
+        return Ending("spent", "no attempt was left") if self.held.attempt > self.declaration.options.attempts else None
 
     def arguments(self) -> list[Any]:
         """What the handler is called with. Raises CorruptError for a value that no longer reads."""
