@@ -7,8 +7,9 @@ import time
 from itertools import pairwise
 
 import pytest
+from django.db import OperationalError, connection, transaction
 
-from tests.programs import wait_for, worker
+from tests.programs import Program, wait_for, worker
 from tests.project.jobs import Nap, last_chances, naps, stumbles
 from tests.project.models import End, Start
 from tinystore_django.models import Job as Row
@@ -105,12 +106,31 @@ def test_a_lease_is_renewed_twice_in_its_length_while_a_job_runs() -> None:
     assert max(apart) <= 2
 
 
+def stop_between_commits(program: Program) -> None:
+    """Stop a process while it does not hold SQLite's lock, which nobody could take from it."""
+
+    def stopped() -> bool:
+        program.send(signal.SIGSTOP)
+        try:
+            with transaction.atomic():
+                return True
+        except OperationalError:
+            program.send(signal.SIGCONT)
+            return False
+
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("pragma busy_timeout = 50")
+    wait_for(stopped)
+    connection.close()  # the next one waits as long as ever
+
+
 def test_a_worker_that_slept_past_its_lease_settles_nothing() -> None:
     naps.add(Nap("a", seconds=4), id="a")
 
     with worker("naps", "--lease=1500ms") as first:
         wait_for(lambda: starts() == [1])
-        first.send(signal.SIGSTOP)
+        stop_between_commits(first)
         with worker("naps", "--lease=1500ms") as second:
             wait_for(lambda: starts() == [1, 2])
             time.sleep(1)  # the first one's nap must be over before the second one's
