@@ -28,6 +28,12 @@ def django(folder: Path, command: str, apps: str = APPS, **files: str) -> subpro
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / f"{name}.py").write_text(source)
     paths = os.pathsep.join((str(folder), str(ROOT)))
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "mysite.settings", "PYTHONPATH": paths}
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "mysite.settings",
+        "PYTHONPATH": paths,
+        # A file that is written again within a second, as long as before, would be taken for the one compiled before.
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     asked = [sys.executable, "-m", "django", *command.split()]
     return subprocess.run(asked, env=environment, cwd=folder, capture_output=True, text=True, check=False)

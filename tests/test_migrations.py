@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def migrated(folder: Path, dependencies: str = NEWEST, more: str = "") -> str:
 
 
 def jobs(folder: Path) -> list[tuple[str, str]]:
-    with sqlite3.connect(folder / "db.sqlite3") as database:
+    with closing(sqlite3.connect(folder / "db.sqlite3")) as database:
         return database.execute("select queue, key from tinystore_django_job").fetchall()
 
 

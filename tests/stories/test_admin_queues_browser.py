@@ -51,7 +51,10 @@ class Operator:
     def press(self, button: str, row: str) -> str:
         """Presses the button of a row; what the page says then."""
         path = f"//tr[.//bdi[text()='{row}']]//button[text()='{button}']"
+        # The page before may still show what was done last.
+        self.chrome.execute_script("document.documentElement.dataset.before = 'yes'")
         click(self.chrome, By.XPATH, path)
+        self._wait(lambda page: not page.execute_script("return document.documentElement.dataset.before"))
         return steadily(self.chrome, lambda page: page.find_element(By.CSS_SELECTOR, ".messagelist").text)
 
     def row(self, name: str) -> str:
