@@ -69,12 +69,16 @@ class Worker:
         self._loop = Loop(self._hold, pace, self.patience)
         self._listening = Listening(self.alias, self.slots, self._loop.wake, self.patience, self._hold.moves)
         self._upkeep = Upkeep(self._hold, self.patience, self._loop.note_lost, at_once=True)
+        self._unsubscribe: Callable[[], object] = lambda: None
+        self._connect_parts()
+
+    def _connect_parts(self) -> None:
+        """Has each part hear what concerns it."""
         self._hold.on_progress = self._upkeep.wake
         for end_pause in (self._loop.wake.set, self._upkeep.wake, self._listening.wake):
             self.patience.on_well(end_pause)
         for part in self._parts:
             part.on_broken = self.ask_to_stop
-        self._unsubscribe: Callable[[], object] = lambda: None
 
     @property
     def woken(self) -> str:
