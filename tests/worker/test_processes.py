@@ -43,7 +43,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
 
         def is_asked(seconds: float) -> bool:
             time.sleep(seconds)
-            return turns.exists() and asks()
+            return turns.exists() and turns.read_text() != "" and asks()
 
         try:
             return processes.run(is_asked), len(turns.read_text())
