@@ -13,8 +13,9 @@ from tests.byhand import how
 from tests.programs import wait_for
 from tinystore_django import Backoff, Concurrency, Store, Worker, models
 from tinystore_django.lifecycle import asides
+from tinystore_django.lifecycle.settling import Settling
 from tinystore_django.signals import job_settled, job_started
-from tinystore_django.worker import loop
+from tinystore_django.worker import hold, loop
 from tinystore_django.worker.ends import Ends
 from tinystore_django.worker.hold import Hold
 from tinystore_django.worker.pool import Pool
@@ -387,3 +388,62 @@ def test_a_worker_whose_poll_lease_and_grace_are_ages_runs_what_is_added(shop: S
             queue.add(value)
             wait_for(lambda value=value: value in seen)
         assert not worker.is_broken
+
+
+def test_what_somebody_holds_while_it_is_given_back_is_given_back_once_it_is_free(
+    shop: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row that no round looked at again would be `running` for as long as its worker lives."""
+    turn, settle_all, held = loop.turn, hold.settle_all, [1, 1, 1]
+    lost: list[int] = []
+
+    def lose_a_claim(*arguments: Any) -> Any:
+        answer = turn(*arguments)
+        if not lost and answer[1] is not None and answer[1].held:
+            lost.append(1)
+            raise OperationalError("the connection was lost")
+        return answer
+
+    def leave(alias: str, finished: Any) -> Any:
+        if finished and held:
+            held.pop()
+            return Settling({}, finished)
+        return settle_all(alias, finished)
+
+    monkeypatch.setattr(loop, "turn", lose_a_claim)
+    monkeypatch.setattr(hold, "settle_all", leave)
+    queue = shop.queue("emails")
+    queue.add("a", id="x")
+    seen: list[tuple[str, int]] = []
+    with queue.work(lambda value, run: seen.append((value, run.attempt))):
+        wait_for(lambda: seen == [("a", 1)])
+
+    assert not held
+
+
+def test_a_settled_run_of_which_no_receiver_can_be_told_leaves_its_place_to_another(
+    shop: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def none(pool: Pool, calls: Any, **how: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def handle(value: int) -> None:
+        seen.append(value)
+
+    def receiver(**about: Any) -> None:
+        pass
+
+    monkeypatch.setattr(Pool, "start", none)
+    queue = shop.queue("emails", int, concurrency=2)
+    seen: list[int] = []
+    queue.add_many(range(6))
+    job_settled.connect(receiver, sender="emails")
+    try:
+        with queue.work(handle, concurrency=2) as worker:
+            wait_for(lambda: worker.settled == 6)
+            wait_for(lambda: not worker._loop._busy())
+    finally:
+        job_settled.disconnect(receiver, sender="emails")
+
+    assert sorted(seen) == list(range(6))
+    assert "no receiver of job_settled is told" in caplog.text

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.utils import autoreload
 
-from tinystore_django.worker.processes import Processes
+from tinystore_django.management.commands import tinystore_work
+from tinystore_django.worker.processes import PARENT, Processes
+from tinystore_django.worker.shutdown import Shutdown
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -78,3 +83,38 @@ def test_a_child_that_hangs_keeps_no_parent_that_is_to_stop(
     monkeypatch.setattr("tinystore_django.worker.processes.LAST", 0.5)
 
     assert run(HOLDS_THE_LOCK, asks=lambda: True) == (0, 1)
+
+
+def test_a_child_that_cannot_be_started_again_now_is_so_later(
+    run: Callable[..., tuple[int, int]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    start, tries = subprocess.Popen, []
+
+    def refuse_the_second(*arguments: Any, **options: Any) -> Any:
+        tries.append(1)
+        if len(tries) == 2:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return start(*arguments, **options)
+
+    monkeypatch.setattr("tinystore_django.worker.processes.subprocess.Popen", refuse_the_second)
+
+    assert run("os._exit(3)") == (0, 2)
+    assert len(tries) == 3
+    assert "cannot be started" in caplog.text
+
+
+def test_the_exit_code_of_a_child_is_its_own_though_one_before_it_was_killed(
+    run: Callable[..., tuple[int, int]], tmp_path: Path
+) -> None:
+    does = "os.kill(os.getpid(), signal.SIGSTOP)"
+    fails = "signal.signal(signal.SIGTERM, lambda *_: os._exit(7)); (turns.parent / 'ready').touch(); time.sleep(20)"
+
+    code = run(f"{does}\nelse:\n    {fails}", asks=(tmp_path / "ready").exists, grace=5.0)
+
+    assert code == (1, 2)
+
+
+def test_a_child_whose_parent_died_does_not_wait_for_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PARENT, "1" if os.getppid() != 1 else "2")
+
+    assert tinystore_work._is_to_end(Shutdown(), 0.0)

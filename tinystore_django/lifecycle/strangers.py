@@ -17,7 +17,7 @@ from ..models import Job
 from .aftermath import Ending
 from .locking import NOT_STARTED, State, known
 from .refused import settle_all
-from .settling import Finished
+from .settling import Finished, Settling
 
 
 def is_stranger(held: Held, is_schedule: bool) -> bool:
@@ -25,9 +25,9 @@ def is_stranger(held: Held, is_schedule: bool) -> bool:
     return (held.value == NOTHING) != is_schedule
 
 
-def put_aside(alias: str, strangers: Sequence[Held]) -> None:
+def put_aside(alias: str, strangers: Sequence[Held]) -> Settling:
     """Gives claimed rows back, their attempt not counted, so that no claim finds them."""
-    settle_all(alias, [Finished(held, Ending("aside"), None, True, True) for held in strangers])
+    return settle_all(alias, [Finished(held, Ending("aside"), None, True, True) for held in strangers])
 
 
 def of_queues(alias: str, schedules: Collection[str]) -> Mapping[str, int]:

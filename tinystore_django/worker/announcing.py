@@ -8,6 +8,7 @@ from ..databases.rows import Held
 from ..lifecycle.aftermath import Ending
 from ..log import logger
 from ..signals import QueueSignal, job_settled, job_started
+from .connections import Care
 from .endings import DONE
 
 # Outcomes after which the error on the job's row, if any, is of an earlier run.
@@ -35,6 +36,12 @@ def settled(held: Held, outcome: str, ending: Ending) -> None:
         told = DONE if outcome in WITHOUT_ERROR else ending
         about = {"error": told.error, "exception": told.exception, "traceback": told.traceback}
         _send(job_settled, held, {"outcome": outcome, **about})
+
+
+def settled_in_thread(held: Held, outcome: str, ending: Ending, care: Care) -> None:
+    """The same in a thread of the handlers'."""
+    with care:
+        settled(held, outcome, ending)
 
 
 def _send(signal: QueueSignal, held: Held, more: dict[str, Any]) -> None:

@@ -60,6 +60,7 @@ class Hold:
         self.openings: list[Callable[[], object]] = []  # what is to be done before anything runs
         self.reopen: Callable[[], bool] = lambda: False  # what of it could not be, and is tried again
         self.runs: dict[Fence, Control] = {}
+        self.owes = False  # whether a row that goes back is held by another transaction, and is `running` meanwhile
         self.on_progress: Callable[[], object] = lambda: None
         self.on_settled: OnSettled = lambda held, ending, outcome: None
         self.reported = False  # whether any of its runs showed progress
@@ -77,7 +78,7 @@ class Hold:
         others = [one for one in claimed if is_stranger(one, self.declarations[one.queue].repeat is not None)]
         if not others:
             return claimed
-        put_aside(self.alias, others)
+        self.owes = bool(put_aside(self.alias, others).left) or self.owes
         for one in others:
             flaws.tell(f"{self.declarations[one.queue].kind} {one.queue}", OF_ANOTHER)
         return [one for one in claimed if one not in others]
@@ -186,7 +187,9 @@ class Hold:
     def return_unknown(self) -> None:
         """Gives back what a broken connection claimed for us without saying so."""
         if self.lease is not None:
-            self.give_back(leasing.unknown(self.alias, self.lease, self.runs))
+            unknown = leasing.unknown(self.alias, self.lease, self.runs)
+            self.owes = False
+            self.give_back(unknown)
 
     def return_all(self) -> None:
         """Gives back the runs in progress, their attempts not counted."""
@@ -211,7 +214,8 @@ class Hold:
         if not jobs:
             return
         back = [Finished(held, Ending("given back"), self.options_of(held.queue), True, True) for held in jobs]
-        outcomes = settle_all(self.alias, back).outcomes
+        settling = settle_all(self.alias, back)
+        outcomes, self.owes = settling.outcomes, bool(settling.left) or self.owes
         asides.ended(self.alias, jobs)
         self.floors.forget()
         for held in jobs:

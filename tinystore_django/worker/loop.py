@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from ..control import Control
 from ..databases import database
 from ..databases.rows import Claimed, Fence, Held
 from ..lifecycle.aftermath import LOST, Ending
@@ -19,7 +20,7 @@ from ..lifecycle.settling import Settling
 from ..log import logger
 from ..signals import job_settled
 from . import announcing
-from .connections import Care, close_all
+from .connections import close_all
 from .coroutines import Coroutines
 from .endings import in_a_line
 from .ends import Ends
@@ -109,6 +110,9 @@ class Loop(Part):
             if self._unsure or self._late:
                 pause = 0.0
                 self._give_back()
+            elif self._hold.owes:  # the claims go on meanwhile
+                self._hold.return_unknown()
+                pause = min(pause, TRY_AGAIN)
             let_go(self._hold.alias)
             self._patience.well()
             self._doubtful.clear()
@@ -171,16 +175,15 @@ class Loop(Part):
 
     def _note_settled(self, settling: Settling) -> None:
         left = {finished.held.fence for finished in settling.left}
-        ended, self._unsettled = self._unsettled, []
+        ended = self._unsettled
         self._ends.judge(ended)
-        for one in ended:
-            fence = one.task.held.fence
-            if fence in left:
-                self._unsettled.append(one)
-                continue
+        self._unsettled = [one for one in ended if one.task.held.fence in left]
+        settled = [one for one in ended if one.task.held.fence not in left]
+        for one in settled:  # all places are free before anybody is told, which may raise
             self._running[one.task.held.queue] -= 1
-            self._hold.runs.pop(fence, None)
-            self._tell(one, one.outcome or settling.outcomes.get(fence))
+            self._hold.runs.pop(one.task.held.fence, None)
+        for one in settled:
+            self._tell(one, one.outcome or settling.outcomes.get(one.task.held.fence))
 
     def _tell(self, one: Ended, outcome: str | None) -> None:
         if outcome is None:
@@ -206,7 +209,10 @@ class Loop(Part):
     def _announce(self, held: Held, outcome: str, ending: Ending) -> None:
         # In a thread of the handlers': a receiver may take its time, and use the database.
         if job_settled.has_listeners(held.queue):
-            self._pool.start([partial(_announce, held, outcome, ending)])
+            try:
+                self._pool.start([partial(announcing.settled_in_thread, held, outcome, ending)])
+            except RuntimeError as error:  # of a worker without threads: what ran is settled all the same
+                logger.error("%s: no receiver of job_settled is told", Control(self._hold.alias, held), exc_info=error)
 
     def _start(self, started: Sequence[Held]) -> None:
         if not started:
@@ -242,8 +248,3 @@ class Loop(Part):
         if self._stops_at is not None:
             pauses.append(max(0.0, self._stops_at - time.monotonic()))
         return min(pauses)
-
-
-def _announce(held: Held, outcome: str, ending: Ending, care: Care) -> None:
-    with care:
-        announcing.settled(held, outcome, ending)

@@ -28,14 +28,18 @@ class Child:
 
     def __init__(self) -> None:
         self.pause = FIRST / 2
-        self.killed = False
         self._start()
 
     def _start(self) -> None:
+        heard = Heard()
+        try:
+            self.process = _spawn(heard.theirs)
+        except BaseException:
+            heard.close()
+            raise
+        self.heard, self.killed = heard, False
         self.began = time.monotonic()
         self.starts_at: float | None = None
-        self.heard = Heard()
-        self.process = _spawn(self.heard.theirs)
 
     @property
     def alive(self) -> bool:
@@ -56,7 +60,15 @@ class Child:
             about = (self.process.pid, self.process.returncode, self.pause)
             logger.warning("worker process %s ended with %s: another starts in %.0f s", *about)
         elif time.monotonic() >= self.starts_at:
+            self._try_to_start()
+
+    def _try_to_start(self) -> None:
+        try:
             self._start()
+        except OSError as error:  # no process or no file to be had now: the other children go on
+            self.pause = min(2 * self.pause, LONGEST)
+            self.starts_at = time.monotonic() + self.pause
+            logger.error("a worker process cannot be started: %s; tried again in %.0f s", error, self.pause)
 
 
 class Processes:

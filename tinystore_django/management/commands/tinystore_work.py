@@ -92,9 +92,9 @@ class Command(BaseCommand):
         workers = [Worker(some, **_pace(options)) for some in _by_database(declarations)]
         pulse = Pulse().begin()
         for worker in workers:
-            if not await_database(worker, shutdown.wait):
+            if not await_database(worker, partial(_is_to_end, shutdown)):
                 return _gave_up(worker, pulse), None
-        if shutdown.asked:
+        if _is_to_end(shutdown, 0.0):
             return 0, None
         for line in [] if is_child() else described(workers):
             self._say(f"tinystore_django {__version__} {line}")
@@ -134,6 +134,11 @@ def _work(workers: list[Worker], shutdown: Shutdown, reloading: Reloading | None
     if not shutdown.asked:
         pulse.done()
     return 0
+
+
+def _is_to_end(shutdown: Shutdown, seconds: float) -> bool:
+    """Whether it is asked to stop within so many seconds, or is a child whose parent has died."""
+    return shutdown.wait(seconds) or orphaned()
 
 
 def _gave_up(worker: Worker, pulse: Pulse) -> int:
