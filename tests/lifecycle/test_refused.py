@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import ProgrammingError, connection, transaction
 
 from tests.byhand import Hand
+from tests.programs import wait_for
 from tinystore_django import Queue, Store, models
+from tinystore_django.databases.troubles import is_refusal
 from tinystore_django.lifecycle import leasing
 from tinystore_django.lifecycle.aftermath import Ending
 from tinystore_django.lifecycle.asking import Asked
@@ -131,3 +133,39 @@ def test_jobs_of_a_lost_worker_are_taken_back_though_one_is_refused(
 
     assert sorted(lost.values()) == ["failed", "failed"]
     assert errors()["a"] == (models.Job.State.FAILED, "the worker was lost\\u2026")
+
+
+@pytest.mark.postgresql
+def test_what_a_trigger_raises_at_one_job_holds_up_no_other(shop: Store) -> None:
+    """`raise exception` without a code of its own, as most triggers have it, is a ProgrammingError to the driver."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """create function refuses() returns trigger language plpgsql as
+               $$ begin if old.queue = 'emails' then raise exception 'keep it'; end if; return old; end $$"""
+        )
+        cursor.execute(
+            """create trigger refuses before delete on tinystore_django_job for each row execute function refuses()"""
+        )
+    ran: list[str] = []
+    kept, others = shop.queue("emails", str, attempts=1), shop.queue("others", str)
+    kept.add("a", id="x")
+    declarations = [kept._declaration.handled_by(lambda value: None), others._declaration.handled_by(ran.append)]
+    try:
+        with Worker(declarations).start():
+            others.add("b")
+            wait_for(lambda: ran == ["b"])
+            wait_for(lambda: (job := kept.get("x")) is not None and job.state == "failed")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(ACCEPTS["postgresql"])
+
+    assert (job := kept.get("x")) is not None
+    assert job.error == "its end was refused: keep it"
+
+
+@pytest.mark.postgresql
+def test_a_table_that_is_not_there_refuses_no_run() -> None:
+    with pytest.raises(ProgrammingError) as raised, connection.cursor() as cursor:
+        cursor.execute("select 1 from gone")
+
+    assert not is_refusal(raised.value)

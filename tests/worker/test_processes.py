@@ -15,6 +15,7 @@ import pytest
 from django.utils import autoreload
 
 from tinystore_django.management.commands import tinystore_work
+from tinystore_django.worker import processes
 from tinystore_django.worker.processes import PARENT, Processes
 from tinystore_django.worker.shutdown import Shutdown
 
@@ -115,6 +116,19 @@ def test_the_exit_code_of_a_child_is_its_own_though_one_before_it_was_killed(
 
 
 def test_a_child_whose_parent_died_does_not_wait_for_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(PARENT, "1" if os.getppid() != 1 else "2")
+    monkeypatch.setattr(processes, "_parent", "1" if os.getppid() != 1 else "2")
 
     assert tinystore_work._is_to_end(Shutdown(), 0.0)
+
+
+def test_what_a_child_starts_is_no_child_of_its_parent() -> None:
+    """A worker command that a handler starts would take its own parent for dead, and end with 0 without any work."""
+    of_child = (
+        f"import os; from tinystore_django.worker import processes as p; print(p.is_child(), {PARENT!r} in os.environ)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", of_child], env={**os.environ, PARENT: "1"}, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.split() == ["True", "False"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from django.db import DataError, IntegrityError
+
 # By the first byte of SQLite's own code.
 OF_SQLITE = {
     sqlite3.SQLITE_CANTOPEN: "its file or folder is not there, or may not be opened",
@@ -21,6 +23,17 @@ OF_POSTGRESQL = {
     ("no pg_hba.conf entry",): "the server lets nobody in from here",
     ("permission denied for database",): "its role may not connect",
 }
+
+# What a database, or its driver, says to the data of a statement and not to the connection. An OverflowError is
+# SQLite's driver's, a UnicodeError psycopg's where the client has another encoding.
+REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
+# The class of PostgreSQL's codes for what a function raises in its own words, as a trigger of the project's does.
+RAISED = "P0"
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether a row was refused. A right or a table that is missing, maybe for a moment, refuses none."""
+    return isinstance(error, REFUSALS) or (getattr(error.__cause__, "sqlstate", None) or "").startswith(RAISED)
 
 
 def is_busy(error: BaseException) -> bool:

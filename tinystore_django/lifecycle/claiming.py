@@ -10,10 +10,11 @@ from django.db import OperationalError
 from ..databases import database
 from ..databases.base import Database
 from ..databases.rows import Claimed, Fence
+from ..databases.troubles import is_refusal
 from . import limiting
 from .asking import Asked, Limited
 from .floors import Floors
-from .refused import REFUSALS, settle_all, settle_each
+from .refused import settle_all, settle_each
 from .settling import Finished, Settling, settle
 
 
@@ -23,7 +24,7 @@ def turn(alias: str, lease: int, finished: Sequence[Finished], asked: Asked) -> 
         return _turn(alias, lease, finished, asked)
     except Exception as error:
         asked.counts.forget()
-        if isinstance(error, REFUSALS) and finished:
+        if finished and is_refusal(error):
             return _turn_apart(alias, lease, finished, asked)
         if not (isinstance(error, OperationalError) and database(alias).is_locked_out(error)):
             raise
@@ -41,7 +42,10 @@ def _turn_apart(alias: str, lease: int, finished: Sequence[Finished], asked: Ask
     settling = settle_each(alias, finished)
     try:
         return settling, turn(alias, lease, (), asked)[1]
-    except REFUSALS:  # it was the claim that was refused: the next round says so
+    except Exception as error:
+        if not is_refusal(error):
+            raise
+        # It was the claim that was refused: the next round says so.
         return settling, None
 
 

@@ -10,19 +10,16 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
-from django.db import DataError, IntegrityError, transaction
+from django.db import transaction
 
 from ..databases import database
 from ..databases.rows import Fence
+from ..databases.troubles import is_refusal
 from ..models import Job
 from ..values.text import LONGEST_ERROR, first_line
 from . import flaws
 from .aftermath import Ending
 from .settling import Finished, Settling, settle
-
-# What a database, or its driver, says to the data of a statement and not to the connection. An OverflowError is
-# SQLite's driver's, a UnicodeError psycopg's where the client has another encoding.
-REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
 
 REFUSED = "its end was refused"
 LONGEST_TRACEBACK = 40_000
@@ -35,7 +32,9 @@ def settle_all(alias: str, finished: Sequence[Finished]) -> Settling:
     try:
         with _transaction(alias):
             return settle(alias, finished)
-    except REFUSALS:
+    except Exception as error:
+        if not is_refusal(error):
+            raise
         return settle_each(alias, finished)
 
 
@@ -66,7 +65,9 @@ def _settle_somehow(alias: str, one: Finished) -> Settling:
         try:
             with _transaction(alias):
                 return settle(alias, [way(alias, one, why)])
-        except REFUSALS as error:
+        except Exception as error:
+            if not is_refusal(error):
+                raise
             why = flaws.tell(f"{one.held.queue} pk={one.held.id}", f"{REFUSED}: {first_line(str(error))}", error)
     return Settling({}, ())
 

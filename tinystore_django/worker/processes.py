@@ -16,6 +16,7 @@ from .shutdown import SAME
 
 # Names the parent to its children, which stop should it die.
 PARENT = "TINYSTORE_PARENT"
+_parent = os.environ.pop(PARENT, None)  # what a handler starts is not the parent's child
 LOOK = 0.1  # seconds between two looks at the children
 FIRST, LONGEST = 1.0, 30.0  # seconds before a dead child is started again
 AWAKE = 1.0  # seconds: no look comes later than that after the one before it, unless this process was stopped
@@ -141,12 +142,12 @@ class Processes:
 
 def is_child() -> bool:
     """Whether this process was started by another worker command, which has said what it runs."""
-    return PARENT in os.environ
+    return _parent is not None
 
 
 def orphaned() -> bool:
     """Whether this is a child whose parent has died."""
-    return is_child() and os.environ[PARENT] != str(os.getppid())
+    return is_child() and _parent != str(os.getppid())
 
 
 def _spawn(pulse: int) -> subprocess.Popen[bytes]:
